@@ -3,7 +3,7 @@
  * One function an operation kind: reads the tensors and parameters of a descriptor that has already been
  * found valid, and computes. T is float or double; functions without T look at the type themselves.
  */
-#include "op_view.h"
+#include "common/op_view.h"
 #include "threads.h"
 
 namespace attn::eigen {
