@@ -10,7 +10,8 @@ function(attn_backend_plugin name)
     PREFIX lib SUFFIX .so
     LIBRARY_OUTPUT_DIRECTORY ${ATTN_PLUGIN_DIRECTORY}
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_definitions(${target} PRIVATE ATTN_BUILDING_PLUGIN)
+  target_compile_definitions(${target} PRIVATE
+    ATTN_BUILDING_PLUGIN ATTN_BACKEND_VERSION="${PROJECT_VERSION}")
   target_include_directories(${target} PRIVATE
     ${PROJECT_SOURCE_DIR}/libattn/include ${ATTN_BACKEND_SOURCE_DIRECTORY})
   # The version script also hides what templates of the standard library would export.

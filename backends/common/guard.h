@@ -42,11 +42,15 @@ class BackendError : public std::runtime_error {
   attn_status status_;
 };
 
-/// Fills in the caller's error, which may be NULL, and returns the status.
+/// Fills in the caller's error, which may be NULL, and returns the status. A failure of an operation names
+/// its position in the batch: "operation 3: ...".
 inline attn_status report(attn_error* error, attn_status status, int op_index, const char* text) noexcept {
-  if (error != nullptr) {
-    error->status = status;
-    error->op_index = op_index;
+  if (error == nullptr) return status;
+  error->status = status;
+  error->op_index = op_index;
+  if (op_index >= 0) {
+    std::snprintf(error->message, sizeof error->message, "operation %d: %s", op_index, text);
+  } else {
     copy_text(error->message, text);
   }
   return status;
@@ -57,7 +61,7 @@ template<typename Function>
 attn_status guarded(attn_error* error, int op_index, Function&& function) noexcept {
   try {
     std::forward<Function>(function)();
-    return report(error, ATTN_OK, op_index, "");
+    return report(error, ATTN_OK, -1, "");
   } catch (const BackendError& failure) {
     return report(error, failure.status(), op_index, failure.what());
   } catch (const std::bad_alloc&) {
