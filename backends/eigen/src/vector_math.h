@@ -9,9 +9,17 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
+#endif
+
+// Arrays of vectors stay in registers only if the loops over them are unrolled.
+#if defined(__clang__)
+#define ATTN_UNROLL _Pragma("unroll")
+#else
+#define ATTN_UNROLL _Pragma("GCC unroll 32")
 #endif
 
 namespace attn::eigen {
@@ -128,7 +136,7 @@ inline void map(std::int64_t count, const T* x, T* y, Function function) {
 inline Vec<float> maximum(Vec<float> a, Vec<float> b) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Vec<float>>(
-      _mm512_max_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
+      _mm512_maskz_max_ps(0xffff, reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
 #elif defined(__AVX2__)
   return reinterpret_cast<Vec<float>>(
       _mm256_max_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
@@ -141,7 +149,7 @@ inline Vec<float> maximum(Vec<float> a, Vec<float> b) {
 inline Vec<double> maximum(Vec<double> a, Vec<double> b) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Vec<double>>(
-      _mm512_max_pd(reinterpret_cast<__m512d>(a), reinterpret_cast<__m512d>(b)));
+      _mm512_maskz_max_pd(0xff, reinterpret_cast<__m512d>(a), reinterpret_cast<__m512d>(b)));
 #elif defined(__AVX2__)
   return reinterpret_cast<Vec<double>>(
       _mm256_max_pd(reinterpret_cast<__m256d>(a), reinterpret_cast<__m256d>(b)));
@@ -153,41 +161,66 @@ inline Vec<double> maximum(Vec<double> a, Vec<double> b) {
 #endif
 }
 
-/// The sum of the elements, as a tree.
+/// Lanes Index... of the lanes of a, then of b.
+template<class V, std::size_t... Index, class Choose>
+inline V shuffle(V a, V b, std::index_sequence<Index...> /*lanes*/, Choose choose) {
+  return __builtin_shufflevector(a, b, decltype(choose)::lane(Index)...);
+}
+
+/// Lane i of the result is lane i + Distance, if there is one.
+template<std::size_t Distance>
+struct MoveDown {
+  static constexpr int lane(std::size_t i) { return static_cast<int>(i + Distance); }
+};
+
+/// The lanes combined as a tree: each half with the other, then each quarter ...
+template<class T, std::size_t Half = static_cast<std::size_t>(kWidth<T>) / 2, class Combine>
+inline Vec<T> reduce_lanes(Vec<T> x, Combine combine) {
+  if constexpr (Half == 0) {
+    return x;
+  } else {
+    constexpr auto kLanes = std::make_index_sequence<static_cast<std::size_t>(kWidth<T>)>{};
+    return reduce_lanes<T, Half / 2>(combine(x, shuffle(x, x, kLanes, MoveDown<Half>{})), combine);
+  }
+}
+
+/// The sum of the elements.
 template<class T>
 inline T horizontal_sum(Vec<T> x) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4)
-    return _mm512_reduce_add_ps(reinterpret_cast<__m512>(x));
-  else
-    return _mm512_reduce_add_pd(reinterpret_cast<__m512d>(x));
-#else
-  T lanes[kWidth<T>];
-  store<T>(lanes, x);
-  for (std::int64_t half = kWidth<T> / 2; half > 0; half /= 2) {
-    for (std::int64_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
-#endif
+  return reduce_lanes<T>(x, [](Vec<T> a, Vec<T> b) { return a + b; })[0];
 }
 
 /// The largest element.
 template<class T>
 inline T horizontal_maximum(Vec<T> x) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4)
-    return _mm512_reduce_max_ps(reinterpret_cast<__m512>(x));
-  else
-    return _mm512_reduce_max_pd(reinterpret_cast<__m512d>(x));
-#else
-  T lanes[kWidth<T>];
-  store<T>(lanes, x);
-  for (std::int64_t half = kWidth<T> / 2; half > 0; half /= 2) {
-    for (std::int64_t i = 0; i < half; ++i)
-      lanes[i] = lanes[i + half] > lanes[i] ? lanes[i + half] : lanes[i];
+  return reduce_lanes<T>(x, [](Vec<T> a, Vec<T> b) { return maximum(a, b); })[0];
+}
+
+/// The lanes that one step of a transposition takes from a pair of rows that are Distance apart.
+template<std::size_t Width, std::size_t Distance, bool First>
+struct ExchangeLanes {
+  static constexpr int lane(std::size_t i) {
+    const bool from_second_row = (i & Distance) != 0;
+    if (First) return static_cast<int>(from_second_row ? Width + i - Distance : i);
+    return static_cast<int>(from_second_row ? Width + i : i + Distance);
   }
-  return lanes[0];
-#endif
+};
+
+/// Transposes a square of `width` rows.
+template<class T, std::size_t Distance = static_cast<std::size_t>(kWidth<T>) / 2>
+inline void transpose(Vec<T> (&rows)[kWidth<T>]) {
+  if constexpr (Distance > 0) {
+    constexpr std::size_t kLanes = static_cast<std::size_t>(kWidth<T>);
+    constexpr auto kAll = std::make_index_sequence<kLanes>{};
+    ATTN_UNROLL
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      if ((i & Distance) != 0) continue;
+      const Vec<T> a = rows[i], b = rows[i + Distance];
+      rows[i] = shuffle(a, b, kAll, ExchangeLanes<kLanes, Distance, true>{});
+      rows[i + Distance] = shuffle(a, b, kAll, ExchangeLanes<kLanes, Distance, false>{});
+    }
+    transpose<T, Distance / 2>(rows);
+  }
 }
 
 template<class T>
@@ -265,7 +298,8 @@ inline Vec<T> exp2_bounded(Vec<T> x) {
   return x < broadcast(C::kSmallestExponent) ? Vec<T>{} : y;
 }
 
-/// e^x for x below the logarithm of the largest number; 0 where the result would not be a normal number.
+/// e^x for x below the logarithm of the largest number; 0 where the result would be less than about twice the
+/// smallest normal number.
 template<class T>
 inline Vec<T> exp_bounded(Vec<T> x) {
   using C = ExponentialConstants<T>;
