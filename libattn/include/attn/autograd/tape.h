@@ -1,0 +1,66 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "attn/ops/gradient.h"
+#include "attn/runtime/tensor.h"
+
+namespace attn {
+
+/// Records the operations that a forward pass applies to its leaves, and runs their gradient rules in
+/// reverse.
+///
+/// Leaves are watched once; a training step then is: forward pass, backward(loss), optimizer, clear().
+class Tape final : public Recorder, private ops::GradientStore {
+ public:
+  Tape() = default;
+
+  /// Makes `value` a leaf: the result shares its elements and is remembered by this tape. Its gradient is
+  /// gathered in `gradient` (of the same shape) if given, which backward() then overwrites, or in a tensor of
+  /// the tape's own.
+  Tensor watch(const Tensor& value, const Tensor& gradient = {});
+
+  /// Runs the gradient rules. `loss` is a scalar recorded by this tape, or any tensor if `cotangent`, of its
+  /// shape, is given. The gradients of leaves that the loss does not depend on are zeros. Throws
+  /// Error(internal) if the loss was not recorded here.
+  void backward(const Tensor& loss, const Tensor& cotangent = {});
+
+  /// The gradient of a leaf after backward().
+  Tensor gradient_of(const Tensor& leaf) const { return gradient(leaf); }
+
+  /// Forgets everything but the leaves.
+  void clear();
+
+  /// Operations recorded since the last clear().
+  std::size_t size() const noexcept { return nodes_.size(); }
+
+  /// What was recorded, for counting costs and dependence.
+  struct Node {
+    ops::Call call;
+    ops::Tensors outputs;
+  };
+  std::span<const Node> nodes() const noexcept { return nodes_; }
+
+  void record(const ops::Call& call, ops::Tensors& outputs) override;
+
+ private:
+  struct Variable {
+    Tensor gradient;
+    bool filled = false;  // the gradient has received a first contribution
+    bool fixed = false;   // the gradient tensor was given by the user
+  };
+
+  bool needs(const Tensor& variable) const override { return variable.recorder() == this; }
+  Tensor gradient(const Tensor& variable) const override;
+  ops::Into into(const Tensor& variable) override;
+  void add(const Tensor& variable, const Tensor& contribution) override;
+  Variable& of(const Tensor& variable);
+
+  std::vector<Variable> variables_;
+  std::vector<Tensor> leaves_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace attn
