@@ -32,10 +32,10 @@ struct Batch {
 struct EncodingOptions {
   /// Every row is ids + eos, cut or padded to exactly so many columns, as in Dive into Deep Learning
   /// (num_steps): a sentence that is cut has no eos.
-  std::optional<std::size_t> steps;
+  std::optional<std::size_t> steps = std::nullopt;
   /// Rows are as long as the longest of their batch, and never longer than this, eos counted: a longer
   /// sentence is cropped, keeps its eos and is counted.
-  std::optional<std::size_t> max_length;
+  std::optional<std::size_t> max_length = std::nullopt;
 };
 
 /// One side of a corpus as ids, and what was cropped and unknown in it.
@@ -84,14 +84,18 @@ class EncodedCorpus {
 
 /// How pairs are grouped. Exactly one of the two sizes is set.
 struct BatchOptions {
-  std::optional<std::size_t> batch_size;  ///< sentences a batch; the last batch may be smaller
-  std::optional<std::size_t>
-      batch_tokens;                ///< most positions a batch, padding counted: sentences * (source + target
-                                   ///< columns); a longer single sentence makes a batch of its own
-  bool shuffle = true;             ///< a new order each epoch; otherwise corpus order
-  bool sort_by_length = false;     ///< similar lengths together: sorts inside windows of the shuffled order,
-                                   ///< then shuffles the batches (without shuffle: sorts the whole corpus)
-  std::size_t sort_window = 4096;  ///< sentences a window
+  /// Sentences a batch; the last batch may be smaller.
+  std::optional<std::size_t> batch_size = std::nullopt;
+  /// Most positions a batch, padding counted: sentences * (source + target columns). A single sentence that
+  /// is longer makes a batch of its own.
+  std::optional<std::size_t> batch_tokens = std::nullopt;
+  /// A new order each epoch; otherwise that of the corpus.
+  bool shuffle = true;
+  /// Similar lengths together: sorts inside windows of the shuffled order, then shuffles the batches. Without
+  /// shuffle, sorts the whole corpus.
+  bool sort_by_length = false;
+  /// Sentences a window.
+  std::size_t sort_window = 4096;
 };
 
 /// The batches of one epoch, addressed by number so that training can go on at batch k.

@@ -27,11 +27,11 @@ struct Corpus {
 
 /// How to read a file of TAB-separated columns.
 struct TsvOptions {
-  std::size_t source_column = 1;     ///< counted from 1
-  std::size_t target_column = 2;     ///< counted from 1
-  bool allow_extra_columns = false;  ///< whether lines may have columns beyond these two
-  std::optional<std::size_t> limit;  ///< read only the first so many lines (Dive into Deep Learning's
-                                     ///< num_examples = 600 reads 601)
+  std::size_t source_column = 1;                    ///< counted from 1
+  std::size_t target_column = 2;                    ///< counted from 1
+  bool allow_extra_columns = false;                 ///< whether lines may have columns beyond these two
+  std::optional<std::size_t> limit = std::nullopt;  ///< read only the first so many lines (Dive into Deep
+                                                    ///< Learning's num_examples = 600 reads 601)
 };
 
 /// Reads sentence pairs from one file, gzip or not, "-" for standard input. Lines that are blank, or blank on
