@@ -8,7 +8,6 @@
 
 #include "random.h"
 #include "threads.h"
-#include "vector_math.h"
 
 namespace attn::eigen {
 

@@ -13,6 +13,13 @@
 #include "vector_math.h"
 
 namespace attn::eigen {
+#if defined(__AVX512F__)
+inline namespace avx512 {
+#elif defined(__AVX2__)
+inline namespace avx2 {
+#else
+inline namespace sse {
+#endif
 
 /// How the left operand lies in memory: element (row, k) at row * stride + k, or at row + k * stride.
 enum class LeftOrder { kRows, kTransposed };
@@ -137,4 +144,5 @@ inline void pack_transposed(std::int64_t rows, std::int64_t columns, const T* fr
   }
 }
 
+}  // inline namespace
 }  // namespace attn::eigen

@@ -23,6 +23,14 @@
 #endif
 
 namespace attn::eigen {
+// Named by instruction set, so that one program may contain files compiled for several.
+#if defined(__AVX512F__)
+inline namespace avx512 {
+#elif defined(__AVX2__)
+inline namespace avx2 {
+#else
+inline namespace sse {
+#endif
 
 #if defined(__AVX512F__)
 inline constexpr int kVectorBytes = 64;
@@ -364,4 +372,5 @@ inline Vec<T> hyperbolic_tangent(Vec<T> x) {
   return magnitude < broadcast(T(0.625)) ? small : signed_large;
 }
 
+}  // inline namespace
 }  // namespace attn::eigen
