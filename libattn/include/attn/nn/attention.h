@@ -1,0 +1,88 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "attn/nn/layers.h"
+
+/// The scoring functions of the attention chapters, and multi-head attention.
+namespace attn {
+
+/// Where a layer's weights are reported to an observer.
+struct AttentionSite {
+  AttentionKind kind = AttentionKind::encoder_self;
+  std::int64_t layer = 0;
+};
+
+/// softmax(query key^T / sqrt(size)) value, with dropout on the weights (D2L, "Scaled Dot-Product
+/// Attention").
+class DotProductAttention {
+ public:
+  explicit DotProductAttention(double dropout) : dropout_(dropout) {}
+
+  /// query [batch, queries, size], key [batch, keys, size], value [batch, keys, value_size] -> [batch,
+  /// queries, value_size].
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const ops::Mask& mask,
+                    Context& context, AttentionSite site = {}) const;
+
+ private:
+  double dropout_;
+};
+
+/// Additive attention: score = w_v . tanh(W_q query + W_k key), all three without bias (Bahdanau et al.,
+/// 2015).
+class AdditiveAttention {
+ public:
+  AdditiveAttention(const Scope& scope, std::int64_t query_size, std::int64_t key_size, std::int64_t hidden,
+                    double dropout);
+
+  /// W_k key, [batch, keys, hidden]: the same for all queries, so a decoder computes it once.
+  Tensor project_keys(const Tensor& key) const { return W_k_(key); }
+  /// query [batch, queries, query_size], projected_keys from project_keys, value [batch, keys, value_size]
+  /// -> [batch, queries, value_size].
+  Tensor operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
+                    const ops::Mask& mask, Context& context, AttentionSite site = {}) const;
+
+ private:
+  Linear W_q_, W_k_;
+  ParameterHandle w_v_;
+  double dropout_;
+};
+
+/// Keys and values of all steps so far, [batch, capacity, width] each.
+struct KeyValueCache {
+  Tensor keys, values;
+};
+
+/// Multi-head attention (Vaswani et al., 2017, section 3.2.2): head h attends with columns h * size ... of
+/// the projections.
+class MultiHeadAttention {
+ public:
+  struct Options {
+    std::int64_t query_size = 0, key_size = 0, value_size = 0;  ///< widths of the operands
+    std::int64_t hidden = 0;  ///< width of the projections and of the output
+    std::int64_t heads = 1;   ///< divides hidden
+    double dropout = 0.0;
+    bool bias = false;
+    attn_masking masking = ATTN_MASK_EXACT;
+    AttentionSite site;
+  };
+
+  /// Throws Error(config) if heads do not divide hidden.
+  MultiHeadAttention(const Scope& scope, const Options& options);
+
+  /// query [batch, queries, query_size], key [batch, keys, key_size], value [batch, keys, value_size]
+  /// -> [batch, queries, hidden].
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, ops::Mask mask,
+                    Context& context) const;
+
+  /// Projected keys and values, for attending to the same source at every step.
+  KeyValueCache project(const Tensor& key, const Tensor& value) const { return {W_k_(key), W_v_(value)}; }
+  /// Attention of query [batch, queries, query_size] to projected keys and values.
+  Tensor attend(const Tensor& query, const KeyValueCache& memory, ops::Mask mask, Context& context) const;
+
+ private:
+  Options options_;
+  Linear W_q_, W_k_, W_v_, W_o_;
+};
+
+}  // namespace attn

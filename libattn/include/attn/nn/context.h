@@ -1,0 +1,60 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+
+#include "attn/ops/ops.h"
+
+namespace attn {
+
+/// Which attention of a model a map of weights comes from.
+enum class AttentionKind { encoder_self, decoder_self, cross, rnn_cross };
+
+/// "encoder_self", "decoder_self", "cross", "rnn_cross": the names of the attention archive.
+constexpr const char* name_of(AttentionKind kind) noexcept {
+  switch (kind) {
+    case AttentionKind::encoder_self:
+      return "encoder_self";
+    case AttentionKind::decoder_self:
+      return "decoder_self";
+    case AttentionKind::cross:
+      return "cross";
+    case AttentionKind::rnn_cross:
+      return "rnn_cross";
+  }
+  return "?";
+}
+
+/// Receives weights [batch, heads, queries, keys], after the softmax and before dropout. Bahdanau attention
+/// calls once for each decoding step, with one query.
+using AttentionObserver = std::function<void(AttentionKind kind, std::int64_t layer, const Tensor& weights)>;
+
+/// How one forward pass runs: whether dropout is on and where its random numbers come from, and who watches
+/// the weights.
+class Context {
+ public:
+  /// Inference: no dropout.
+  Context() = default;
+  /// Training: `random` is i32 [4] (seed low, seed high, step low, step high) and the same tensor for all
+  /// steps.
+  explicit Context(Tensor random) : random_(std::move(random)) {}
+
+  bool training() const noexcept { return random_.defined(); }
+  /// Dropout for the next use in this pass; every call names another stream.
+  ops::Dropout dropout(double rate) {
+    const std::uint32_t stream = next_stream_++;
+    return training() && rate > 0.0 ? ops::Dropout{rate, random_, stream} : ops::Dropout{};
+  }
+
+  void observe(AttentionObserver observer) { observer_ = std::move(observer); }
+  bool observed() const noexcept { return observer_ != nullptr; }
+  void report(AttentionKind kind, std::int64_t layer, const Tensor& weights) const {
+    if (observer_) observer_(kind, layer, weights);
+  }
+
+ private:
+  Tensor random_;
+  std::uint32_t next_stream_ = 0;
+  AttentionObserver observer_;
+};
+
+}  // namespace attn

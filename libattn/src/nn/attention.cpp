@@ -1,0 +1,73 @@
+#include "attn/nn/attention.h"
+
+#include <cmath>
+
+#include "attn/core/error.h"
+
+namespace attn {
+namespace {
+
+double reciprocal_root(std::int64_t size) {
+  return 1.0 / std::sqrt(static_cast<double>(size));
+}
+
+const MultiHeadAttention::Options& checked(const MultiHeadAttention::Options& options) {
+  if (options.heads < 1 || options.hidden % options.heads != 0) {
+    fail(ExitCode::config, "multi-head attention: {} heads do not divide the width {}; choose a divisor",
+         options.heads, options.hidden);
+  }
+  return options;
+}
+
+}  // namespace
+
+Tensor DotProductAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                                       const ops::Mask& mask, Context& context, AttentionSite site) const {
+  const ops::AttentionResult result = ops::attention(
+      query, key, value,
+      {1, reciprocal_root(query.size(-1)), mask, context.dropout(dropout_), context.observed()});
+  if (context.observed()) context.report(site.kind, site.layer, result.weights);
+  return result.output;
+}
+
+AdditiveAttention::AdditiveAttention(const Scope& scope, std::int64_t query_size, std::int64_t key_size,
+                                     std::int64_t hidden, double dropout)
+    : W_q_(scope / "W_q", query_size, hidden, false),
+      W_k_(scope / "W_k", key_size, hidden, false),
+      w_v_((scope / "w_v").parameter("weight", Shape{hidden}, Initialization::xavier(hidden, 1))),
+      dropout_(dropout) {}
+
+Tensor AdditiveAttention::operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
+                                     const ops::Mask& mask, Context& context, AttentionSite site) const {
+  const ops::AttentionResult result = ops::additive_attention(W_q_(query), projected_keys, w_v_->tensor,
+                                                              value, mask, context.dropout(dropout_));
+  const Shape& shape = result.weights.shape();
+  if (context.observed())
+    context.report(site.kind, site.layer, result.weights.reshaped({shape[0], 1, shape[1], shape[2]}));
+  return result.output;
+}
+
+MultiHeadAttention::MultiHeadAttention(const Scope& scope, const Options& options)
+    : options_(checked(options)),
+      W_q_(scope / "W_q", options.query_size, options.hidden, options.bias),
+      W_k_(scope / "W_k", options.key_size, options.hidden, options.bias),
+      W_v_(scope / "W_v", options.value_size, options.hidden, options.bias),
+      W_o_(scope / "W_o", options.hidden, options.hidden, options.bias) {}
+
+Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                                      ops::Mask mask, Context& context) const {
+  return attend(query, project(key, value), std::move(mask), context);
+}
+
+Tensor MultiHeadAttention::attend(const Tensor& query, const KeyValueCache& memory, ops::Mask mask,
+                                  Context& context) const {
+  mask.masking = options_.masking;
+  const double scale = reciprocal_root(options_.hidden / options_.heads);
+  const ops::AttentionResult result = ops::attention(
+      W_q_(query), memory.keys, memory.values,
+      {options_.heads, scale, std::move(mask), context.dropout(options_.dropout), context.observed()});
+  if (context.observed()) context.report(options_.site.kind, options_.site.layer, result.weights);
+  return W_o_(result.output);
+}
+
+}  // namespace attn
