@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "internal.h"
 
 namespace attn::ops {
@@ -41,6 +44,16 @@ Tensor concatenate(std::span<const Tensor> tensors, int axis) {
   for (const Tensor& tensor : tensors) inputs.push_back(tensor);
   return apply_one(concatenate_operation, std::move(inputs),
                    attn_concatenate_params{0, tensors[0].shape().checked_axis(axis)});
+}
+
+Tensor concatenate_all(std::span<const Tensor> tensors, int axis) {
+  constexpr std::size_t most = ATTN_MAX_TENSORS - 1;
+  if (tensors.size() <= most) return concatenate(tensors, axis);
+  std::vector<Tensor> groups;
+  for (std::size_t start = 0; start < tensors.size(); start += most) {
+    groups.push_back(concatenate(tensors.subspan(start, std::min(most, tensors.size() - start)), axis));
+  }
+  return concatenate_all(groups, axis);
 }
 
 }  // namespace attn::ops

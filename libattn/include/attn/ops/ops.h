@@ -99,6 +99,8 @@ Tensor slice(const Tensor& x, std::span<const std::int64_t> start, const Shape& 
 Tensor slice_axis(const Tensor& x, int axis, std::int64_t start, std::int64_t count);
 /// Along an axis; the other axes agree. At most 15 tensors.
 Tensor concatenate(std::span<const Tensor> tensors, int axis);
+/// concatenate() for any number of tensors, in groups where there are more than one operation takes.
+Tensor concatenate_all(std::span<const Tensor> tensors, int axis);
 /// table [rows, ...], ids i32 [...ids] -> [...ids, ...]. Ids are within the table. Gradient: repeated ids add
 /// up.
 Tensor gather_rows(const Tensor& table, const Tensor& ids);

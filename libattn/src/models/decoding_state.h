@@ -1,0 +1,37 @@
+#pragma once
+// What the models' decoder states share: uploading ids and choosing rows.
+#include <span>
+#include <vector>
+
+#include "attn/models/translation_model.h"
+#include "attn/ops/ops.h"
+
+namespace attn {
+
+/// i32 [batch, steps].
+inline Tensor batch_major_ids(const std::shared_ptr<Device>& device, const TokenBatch& tokens) {
+  return Tensor::from<std::int32_t>(device, tokens.ids, {tokens.size, tokens.steps});
+}
+
+/// i32 [steps, batch], the order that recurrent layers read.
+inline Tensor time_major_ids(const std::shared_ptr<Device>& device, const TokenBatch& tokens) {
+  std::vector<std::int32_t> ids(tokens.ids.size());
+  for (std::int64_t b = 0; b < tokens.size; ++b) {
+    for (std::int64_t t = 0; t < tokens.steps; ++t) {
+      ids[static_cast<std::size_t>(t * tokens.size + b)] =
+          tokens.ids[static_cast<std::size_t>(b * tokens.steps + t)];
+    }
+  }
+  return Tensor::from<std::int32_t>(device, std::span<const std::int32_t>(ids), {tokens.steps, tokens.size});
+}
+
+inline Tensor lengths_on_device(const std::shared_ptr<Device>& device, const TokenBatch& tokens) {
+  return Tensor::from<std::int32_t>(device, tokens.valid_lengths, Shape{tokens.size});
+}
+
+/// The chosen rows of the first axis.
+inline Tensor chosen_rows(const Tensor& x, const Tensor& rows) {
+  return ops::gather_rows(x, rows);
+}
+
+}  // namespace attn

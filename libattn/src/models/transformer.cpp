@@ -1,0 +1,225 @@
+#include "attn/models/transformer.h"
+
+#include <cmath>
+
+#include "attn/core/error.h"
+#include "decoding_state.h"
+
+namespace attn {
+namespace {
+
+MultiHeadAttention::Options attention_options(const ModelConfig& config, AttentionKind kind,
+                                              std::int64_t layer) {
+  const std::int64_t width = config.hidden_size;
+  return {width,          width,        width, width, config.heads, config.dropout, config.attention_bias,
+          config.masking, {kind, layer}};
+}
+
+// A tied table also is the output layer's weight, and then starts small enough for its logits.
+TokenEmbedding::Options embedding_options(const ModelConfig& config) {
+  const double width = static_cast<double>(config.hidden_size);
+  const bool tied = config.tying != ModelConfig::Tying::none;
+  return {std::sqrt(width), config.positions, config.max_length, config.dropout,
+          Initialization::normal(tied ? 1.0 / std::sqrt(width) : 1.0)};
+}
+
+TokenEmbedding target_embedding(const Scope& scope, const ModelConfig& config,
+                                const VocabularySizes& vocabularies, const TokenEmbedding& source) {
+  const TokenEmbedding::Options options = embedding_options(config);
+  if (config.tying != ModelConfig::Tying::all)
+    return {scope, vocabularies.target, config.hidden_size, options};
+  if (vocabularies.source != vocabularies.target) {
+    fail(ExitCode::config,
+         "model.tying is 'all', but the vocabularies have {} and {} entries; use one vocabulary for both "
+         "sides (data.shared_vocabulary: true)",
+         vocabularies.source, vocabularies.target);
+  }
+  return {scope, source, options};
+}
+
+// Everything that one decoding batch keeps.
+class TransformerState final : public DecoderState {
+ public:
+  struct Layer {
+    KeyValueCache past, memory;
+  };
+
+  TransformerState(std::vector<Layer> layers, Tensor memory_lengths)
+      : layers_(std::move(layers)), memory_lengths_(std::move(memory_lengths)) {}
+
+  void select_rows(std::span<const std::int32_t> rows) override {
+    const Tensor index = Tensor::from<std::int32_t>(memory_lengths_.shared_device(), rows,
+                                                    Shape{static_cast<std::int64_t>(rows.size())});
+    memory_lengths_ = chosen_rows(memory_lengths_, index);
+    for (Layer& layer : layers_) {
+      for (Tensor* tensor :
+           {&layer.past.keys, &layer.past.values, &layer.memory.keys, &layer.memory.values}) {
+        *tensor = chosen_rows(*tensor, index);
+      }
+    }
+  }
+  std::vector<Layer>& layers() noexcept { return layers_; }
+  const Tensor& memory_lengths() const noexcept { return memory_lengths_; }
+  std::int64_t capacity() const { return layers_.empty() ? 0 : layers_.front().past.keys.size(1); }
+  void advance() noexcept { ++position_; }
+
+ private:
+  std::vector<Layer> layers_;
+  Tensor memory_lengths_;
+};
+
+ops::Mask lengths_mask(const Tensor& valid_lengths) {
+  ops::Mask mask;
+  mask.valid_lengths = valid_lengths;
+  return mask;
+}
+
+}  // namespace
+
+TransformerEncoderBlock::TransformerEncoderBlock(const Scope& scope, const ModelConfig& config,
+                                                 std::int64_t layer)
+    : attention_(scope / "attention", attention_options(config, AttentionKind::encoder_self, layer)),
+      addnorm1_(scope / "addnorm1", config),
+      ffn_(scope / "ffn", config.hidden_size, config.feed_forward_size, config.hidden_size,
+           config.feed_forward_dropout),
+      addnorm2_(scope / "addnorm2", config) {}
+
+Tensor TransformerEncoderBlock::operator()(const Tensor& x, const Tensor& valid_lengths,
+                                           Context& context) const {
+  const Tensor y = addnorm1_(x, context, [&](const Tensor& input) {
+    return attention_(input, input, input, lengths_mask(valid_lengths), context);
+  });
+  return addnorm2_(y, context, [&](const Tensor& input) { return ffn_(input, context); });
+}
+
+TransformerDecoderBlock::TransformerDecoderBlock(const Scope& scope, const ModelConfig& config,
+                                                 std::int64_t layer)
+    : attention1_(scope / "attention1", attention_options(config, AttentionKind::decoder_self, layer)),
+      addnorm1_(scope / "addnorm1", config),
+      attention2_(scope / "attention2", attention_options(config, AttentionKind::cross, layer)),
+      addnorm2_(scope / "addnorm2", config),
+      ffn_(scope / "ffn", config.hidden_size, config.feed_forward_size, config.hidden_size,
+           config.feed_forward_dropout),
+      addnorm3_(scope / "addnorm3", config) {}
+
+template<typename SelfAttention>
+Tensor TransformerDecoderBlock::run(const Tensor& x, const KeyValueCache& memory,
+                                    const Tensor& memory_lengths, Context& context,
+                                    SelfAttention&& self_attention) const {
+  const Tensor y = addnorm1_(x, context, self_attention);
+  const Tensor z = addnorm2_(y, context, [&](const Tensor& input) {
+    return attention2_.attend(input, memory, lengths_mask(memory_lengths), context);
+  });
+  return addnorm3_(z, context, [&](const Tensor& input) { return ffn_(input, context); });
+}
+
+Tensor TransformerDecoderBlock::operator()(const Tensor& x, const KeyValueCache& memory,
+                                           const Tensor& memory_lengths, Context& context) const {
+  return run(x, memory, memory_lengths, context, [&](const Tensor& input) {
+    ops::Mask mask;
+    mask.causal = true;
+    return attention1_(input, input, input, mask, context);
+  });
+}
+
+Tensor TransformerDecoderBlock::step(const Tensor& x, KeyValueCache& past, const KeyValueCache& memory,
+                                     const Tensor& memory_lengths, const Tensor& step_lengths,
+                                     const Tensor& position_on_device, std::int64_t position,
+                                     Context& context) const {
+  return run(x, memory, memory_lengths, context, [&](const Tensor& input) {
+    const KeyValueCache fresh = attention1_.project(input, input);
+    ops::kv_append(past.keys, fresh.keys, position_on_device, position);
+    ops::kv_append(past.values, fresh.values, position_on_device, position);
+    return attention1_.attend(input, past, lengths_mask(step_lengths), context);
+  });
+}
+
+Transformer::Transformer(const ModelConfig& config, const VocabularySizes& vocabularies,
+                         std::unique_ptr<ParameterStore> parameters)
+    : config_(config),
+      source_embedding_(Scope(*parameters) / "encoder" / "embedding", vocabularies.source, config.hidden_size,
+                        embedding_options(config)),
+      target_embedding_(target_embedding(Scope(*parameters) / "decoder" / "embedding", config, vocabularies,
+                                         source_embedding_)) {
+  const Scope encoder = Scope(*parameters) / "encoder", decoder = Scope(*parameters) / "decoder";
+  for (std::int64_t i = 0; i < config.encoder_layers; ++i)
+    encoder_blocks_.emplace_back(encoder / "blocks" / i, config, i);
+  for (std::int64_t i = 0; i < config.decoder_layers; ++i)
+    decoder_blocks_.emplace_back(decoder / "blocks" / i, config, i);
+  if (config.norm == ModelConfig::Norm::pre || config.final_norm) {
+    final_norms_.emplace_back(encoder / "norm", config.hidden_size);
+    final_norms_.emplace_back(decoder / "norm", config.hidden_size);
+  }
+  if (config.tying == ModelConfig::Tying::none) {
+    dense_.emplace_back(decoder / "dense", config.hidden_size, vocabularies.target);
+  } else {
+    output_bias_ = (decoder / "dense").parameter("bias", Shape{vocabularies.target}, Initialization::zeros());
+  }
+  parameters_ = std::move(parameters);
+}
+
+Tensor Transformer::encode_sources(const Tensor& ids, const Tensor& valid_lengths, Context& context) const {
+  Tensor x = source_embedding_(ids, context);
+  for (const TransformerEncoderBlock& block : encoder_blocks_) x = block(x, valid_lengths, context);
+  return final_norms_.empty() ? x : final_norms_[0](x);
+}
+
+Tensor Transformer::output(const Tensor& x) const {
+  const Tensor normed = final_norms_.empty() ? x : final_norms_[1](x);
+  const Tensor rows = normed.reshaped({normed.shape().leading(), normed.size(-1)});
+  if (!dense_.empty()) return dense_.front()(rows);
+  return ops::linear(rows, target_embedding_.table(), output_bias_->tensor);
+}
+
+TranslationModel::Logits Transformer::forward(const TokenBatch& source, const TokenBatch& decoder_input,
+                                              Context& context) const {
+  const Tensor lengths = lengths_on_device(device(), source);
+  const Tensor memory = encode_sources(batch_major_ids(device(), source), lengths, context);
+  Tensor x = target_embedding_(batch_major_ids(device(), decoder_input), context);
+  for (const TransformerDecoderBlock& block : decoder_blocks_)
+    x = block(x, block.project_memory(memory), lengths, context);
+  return {output(x), TokenOrder::batch_major};
+}
+
+std::unique_ptr<DecoderState> Transformer::encode(const TokenBatch& source, std::int64_t max_steps,
+                                                  Context& context) const {
+  const Tensor lengths = lengths_on_device(device(), source);
+  const Tensor memory = encode_sources(batch_major_ids(device(), source), lengths, context);
+  const Shape cache{source.size, max_steps, config_.hidden_size};
+  std::vector<TransformerState::Layer> layers;
+  for (const TransformerDecoderBlock& block : decoder_blocks_) {
+    const auto empty = [&] { return Tensor::zeros(device(), cache, memory.dtype()); };
+    layers.push_back({{empty(), empty()}, block.project_memory(memory)});
+  }
+  return std::make_unique<TransformerState>(std::move(layers), lengths);
+}
+
+Tensor Transformer::step(DecoderState& state, std::span<const std::int32_t> tokens, Context& context) const {
+  auto& decoder = static_cast<TransformerState&>(state);
+  const std::int64_t position = state.position(), rows = static_cast<std::int64_t>(tokens.size());
+  if (position >= decoder.capacity()) {
+    fail(ExitCode::internal, "step {} of a decoder that was started for {} steps", position + 1,
+         decoder.capacity());
+  }
+  const auto position_value = static_cast<std::int32_t>(position);
+  const std::vector<std::int32_t> lengths(tokens.size(), position_value + 1);
+  const Tensor step_lengths =
+      Tensor::from<std::int32_t>(device(), std::span<const std::int32_t>(lengths), Shape{rows});
+  const Tensor position_on_device = Tensor::from<std::int32_t>(device(), {&position_value, 1}, Shape{});
+  Tensor x = target_embedding_(Tensor::from<std::int32_t>(device(), tokens, {rows, 1}), context, position);
+  for (std::size_t i = 0; i < decoder_blocks_.size(); ++i) {
+    TransformerState::Layer& layer = decoder.layers()[i];
+    x = decoder_blocks_[i].step(x, layer.past, layer.memory, decoder.memory_lengths(), step_lengths,
+                                position_on_device, position, context);
+  }
+  decoder.advance();
+  return output(x);
+}
+
+std::vector<TranslationModel::AttentionMap> Transformer::attention_maps() const {
+  return {{AttentionKind::encoder_self, config_.encoder_layers, config_.heads},
+          {AttentionKind::decoder_self, config_.decoder_layers, config_.heads},
+          {AttentionKind::cross, config_.decoder_layers, config_.heads}};
+}
+
+}  // namespace attn
