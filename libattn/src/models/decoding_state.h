@@ -29,6 +29,16 @@ inline Tensor lengths_on_device(const std::shared_ptr<Device>& device, const Tok
   return Tensor::from<std::int32_t>(device, tokens.valid_lengths, Shape{tokens.size});
 }
 
+/// Where the last token of each sentence stands among the rows of [steps, batch, ...], i32 [batch].
+inline Tensor last_token_rows(const std::shared_ptr<Device>& device, const TokenBatch& tokens) {
+  std::vector<std::int32_t> rows;
+  for (std::size_t b = 0; b < tokens.valid_lengths.size(); ++b) {
+    rows.push_back(static_cast<std::int32_t>((tokens.valid_lengths[b] - 1) * tokens.size +
+                                             static_cast<std::int64_t>(b)));
+  }
+  return Tensor::from<std::int32_t>(device, std::span<const std::int32_t>(rows), Shape{tokens.size});
+}
+
 /// The chosen rows of the first axis.
 inline Tensor chosen_rows(const Tensor& x, const Tensor& rows) {
   return ops::gather_rows(x, rows);

@@ -70,10 +70,14 @@ class AttentionState final : public DecoderState {
 
 Seq2SeqEncoder::Seq2SeqEncoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary)
     : embedding_(scope / "embedding", vocabulary, config.embedding_size, embedding_options()),
-      rnn_(scope / "rnn", config.embedding_size, config.hidden_size, config.encoder_layers, config.dropout) {}
+      rnn_(scope / "rnn", config.embedding_size, config.hidden_size, config.encoder_layers, config.dropout),
+      encode_padding_(config.encode_padding) {}
 
-GRU::Result Seq2SeqEncoder::operator()(const Tensor& ids, Context& context) const {
-  return rnn_(embedding_(ids, context), {}, context);
+GRU::Result Seq2SeqEncoder::operator()(const std::shared_ptr<Device>& device, const TokenBatch& source,
+                                       Context& context) const {
+  const Tensor ids = time_major_ids(device, source);
+  return rnn_(embedding_(ids, context), {}, context,
+              encode_padding_ ? Tensor{} : last_token_rows(device, source));
 }
 
 Seq2SeqDecoder::Seq2SeqDecoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary)
@@ -141,14 +145,14 @@ Seq2Seq::Seq2Seq(const ModelConfig& config, const VocabularySizes& vocabularies,
 
 TranslationModel::Logits Seq2Seq::forward(const TokenBatch& source, const TokenBatch& decoder_input,
                                           Context& context) const {
-  const GRU::Result encoded = encoder_(time_major_ids(device(), source), context);
+  const GRU::Result encoded = encoder_(device(), source, context);
   Seq2SeqDecoder::State state{encoded.states, encoded.states.back()};
   return {decoder_(time_major_ids(device(), decoder_input), state, context), TokenOrder::time_major};
 }
 
 std::unique_ptr<DecoderState> Seq2Seq::encode(const TokenBatch& source, std::int64_t /*max_steps*/,
                                               Context& context) const {
-  const GRU::Result encoded = encoder_(time_major_ids(device(), source), context);
+  const GRU::Result encoded = encoder_(device(), source, context);
   return std::make_unique<PlainState>(Seq2SeqDecoder::State{encoded.states, encoded.states.back()});
 }
 
@@ -165,14 +169,14 @@ Seq2SeqAttention::Seq2SeqAttention(const ModelConfig& config, const VocabularySi
 
 TranslationModel::Logits Seq2SeqAttention::forward(const TokenBatch& source, const TokenBatch& decoder_input,
                                                    Context& context) const {
-  const GRU::Result encoded = encoder_(time_major_ids(device(), source), context);
+  const GRU::Result encoded = encoder_(device(), source, context);
   Seq2SeqAttentionDecoder::State state = decoder_.start(encoded, lengths_on_device(device(), source));
   return {decoder_(time_major_ids(device(), decoder_input), state, context), TokenOrder::time_major};
 }
 
 std::unique_ptr<DecoderState> Seq2SeqAttention::encode(const TokenBatch& source, std::int64_t /*max_steps*/,
                                                        Context& context) const {
-  const GRU::Result encoded = encoder_(time_major_ids(device(), source), context);
+  const GRU::Result encoded = encoder_(device(), source, context);
   return std::make_unique<AttentionState>(decoder_.start(encoded, lengths_on_device(device(), source)));
 }
 

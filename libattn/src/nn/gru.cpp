@@ -20,7 +20,8 @@ GRU::GRU(const Scope& scope, std::int64_t input, std::int64_t hidden, std::int64
   }
 }
 
-GRU::Result GRU::operator()(const Tensor& x, const std::vector<Tensor>& initial, Context& context) const {
+GRU::Result GRU::operator()(const Tensor& x, const std::vector<Tensor>& initial, Context& context,
+                            const Tensor& final_rows) const {
   Result result;
   const std::int64_t steps = x.size(0), batch = x.size(1);
   Tensor input = x;
@@ -31,8 +32,12 @@ GRU::Result GRU::operator()(const Tensor& x, const std::vector<Tensor>& initial,
     const Tensor start =
         initial.empty() ? Tensor::zeros(x.shared_device(), {batch, hidden_}, x.dtype()) : initial[i];
     input = ops::gru_sequence(from_input, start, layer.weight_hh->tensor, layer.bias_hh->tensor);
-    const Tensor last = steps == 1 ? input : ops::slice_axis(input, 0, steps - 1, 1);
-    result.states.push_back(last.reshaped({batch, hidden_}));
+    if (final_rows.defined()) {
+      result.states.push_back(ops::gather_rows(input.reshaped({steps * batch, hidden_}), final_rows));
+    } else {
+      const Tensor last = steps == 1 ? input : ops::slice_axis(input, 0, steps - 1, 1);
+      result.states.push_back(last.reshaped({batch, hidden_}));
+    }
   }
   result.outputs = input;
   return result;

@@ -11,12 +11,15 @@ class Seq2SeqEncoder {
  public:
   Seq2SeqEncoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary);
 
-  /// ids i32 [steps, batch] -> outputs [steps, batch, hidden] and the last state of each layer.
-  GRU::Result operator()(const Tensor& ids, Context& context) const;
+  /// Outputs [steps, batch, hidden] and a state of each layer, after the padding or after the last token as
+  /// ModelConfig::encode_padding says.
+  GRU::Result operator()(const std::shared_ptr<Device>& device, const TokenBatch& source,
+                         Context& context) const;
 
  private:
   TokenEmbedding embedding_;
   GRU rnn_;
+  bool encode_padding_;
 };
 
 /// The decoder without attention: the last state of the encoder's last layer is the context of every step.

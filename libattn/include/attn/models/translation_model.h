@@ -98,6 +98,9 @@ struct ModelConfig {
   std::int64_t hidden_size = 32;
   std::int64_t encoder_layers = 2, decoder_layers = 2;  ///< equal for the GRU models
   double dropout = 0.1;
+  /// GRU models: the encoder's states are those after the padding, as in the book, so that every sentence
+  /// must be padded to the same length; otherwise those after the last token of each sentence.
+  bool encode_padding = false;
   // The Transformer's:
   std::int64_t heads = 4;
   std::int64_t feed_forward_size = 64;

@@ -16,10 +16,13 @@ class GRU {
 
   struct Result {
     Tensor outputs;              ///< of the last layer, [steps, batch, hidden]
-    std::vector<Tensor> states;  ///< the last state of each layer, [batch, hidden]
+    std::vector<Tensor> states;  ///< of each layer, [batch, hidden]
   };
   /// x [steps, batch, input]; `initial` has a state [batch, hidden] for each layer, or is empty for zeros.
-  Result operator()(const Tensor& x, const std::vector<Tensor>& initial, Context& context) const;
+  /// The resulting states are those of the last step, or, if given, those of rows `final_rows` (i32 [batch])
+  /// of the states seen as [steps * batch, hidden]: row t * batch + b is step t of sentence b.
+  Result operator()(const Tensor& x, const std::vector<Tensor>& initial, Context& context,
+                    const Tensor& final_rows = {}) const;
 
   std::int64_t layers() const noexcept { return static_cast<std::int64_t>(layers_.size()); }
   std::int64_t hidden() const noexcept { return hidden_; }
