@@ -43,6 +43,7 @@ void Tape::backward(const Tensor& loss, const Tensor& cotangent) {
     if (reached) {
       ops::Gradient gradient(node.call, node.outputs, *this);
       node.call.operation->gradient(gradient);
+      gradient.finish();
     }
     // Everything that only this node needed goes back to the allocator now, not at the end of the pass.
     for (const Tensor& output : node.outputs) {

@@ -27,8 +27,11 @@ class Tape final : public Recorder, private ops::GradientStore {
   /// Error(internal) if the loss was not recorded here.
   void backward(const Tensor& loss, const Tensor& cotangent = {});
 
-  /// The gradient of a leaf after backward().
-  Tensor gradient_of(const Tensor& leaf) const { return gradient(leaf); }
+  /// The gradient of a leaf after backward(), in the leaf's shape; undefined before.
+  Tensor gradient_of(const Tensor& leaf) const {
+    const Tensor found = gradient(leaf);
+    return found.defined() ? found.reshaped(leaf.shape()) : found;
+  }
 
   /// Forgets everything but the leaves.
   void clear();

@@ -52,22 +52,43 @@ class Gradient {
   }
 
   bool needs(std::size_t input) const { return call_.has(input) && store_.needs(call_.inputs[input]); }
-  /// A target for the gradient of an input, not wanted if no gradient is needed there.
+  /// A target for the gradient of an input, not wanted if no gradient is needed there. Targets of one use
+  /// never share memory, even if two inputs are the same variable.
   Into into(std::size_t input) {
     if (!needs(input)) return {{}, false, false};
-    Into result = store_.into(call_.inputs[input]);
-    result.target = result.target.reshaped(call_.inputs[input].shape());
+    const Tensor& variable = call_.inputs[input];
+    for (const Tensor& other : targeted_) {
+      if (other.variable() != variable.variable()) continue;
+      deferred_.push_back({input, Tensor(variable.shared_device(), variable.shape(), variable.dtype())});
+      return {deferred_[deferred_.size() - 1].contribution, false, true};
+    }
+    targeted_.push_back(variable);
+    Into result = store_.into(variable);
+    result.target = result.target.reshaped(variable.shape());
     return result;
   }
   /// Adds a finished contribution to the gradient of an input; does nothing where none is needed.
   void add(std::size_t input, const Tensor& contribution) {
     if (needs(input)) store_.add(call_.inputs[input], contribution);
   }
+  /// Called after the rule: adds what went into targets of its own because its variable already had one.
+  void finish() {
+    for (const Deferred& deferred : deferred_)
+      store_.add(call_.inputs[deferred.input], deferred.contribution);
+    deferred_.clear();
+  }
 
  private:
+  struct Deferred {
+    std::size_t input;
+    Tensor contribution;
+  };
+
   const Call& call_;
   const Tensors& outputs_;
   GradientStore& store_;
+  Tensors targeted_;
+  StaticVector<Deferred, ATTN_MAX_TENSORS> deferred_;
 };
 
 }  // namespace attn::ops
