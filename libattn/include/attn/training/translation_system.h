@@ -1,27 +1,12 @@
 #pragma once
-#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "attn/models/translation_model.h"
-#include "attn/text/tokenizer.h"
-#include "attn/text/vocabulary.h"
+#include "attn/text/text_processing.h"
 
 namespace attn {
-
-/// How text becomes ids for a model, and ids become text.
-struct TextProcessing {
-  Tokenizer source_tokenizer = Tokenizer::named("word");
-  Tokenizer target_tokenizer = Tokenizer::named("word");
-  Vocabulary source_vocabulary, target_vocabulary;
-  /// Every source is cut or padded to exactly so many tokens, <eos> counted, as in the book; absent: as long
-  /// as it is.
-  std::optional<std::size_t> steps;
-  /// Without `steps`: longer sources are cropped to this, <eos> counted and kept.
-  std::optional<std::size_t> max_length;
-};
 
 /// A model with all that is needed to translate text.
 struct TranslationSystem {
