@@ -18,6 +18,7 @@ Tensor Tape::watch(const Tensor& value, const Tensor& gradient) {
 }
 
 void Tape::record(const ops::Call& call, ops::Tensors& outputs) {
+  if (!recording_) return;
   for (Tensor& output : outputs) {
     if (!output.defined()) continue;
     const auto index = static_cast<std::int32_t>(variables_.size());

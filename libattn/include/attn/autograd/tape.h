@@ -36,6 +36,10 @@ class Tape final : public Recorder, private ops::GradientStore {
   /// Forgets everything but the leaves.
   void clear();
 
+  /// While off, operations on this tape's tensors run without being remembered: inference in the middle of
+  /// training.
+  void set_recording(bool on) noexcept { recording_ = on; }
+
   /// Operations recorded since the last clear().
   std::size_t size() const noexcept { return nodes_.size(); }
 
@@ -64,6 +68,7 @@ class Tape final : public Recorder, private ops::GradientStore {
   std::vector<Variable> variables_;
   std::vector<Tensor> leaves_;
   std::vector<Node> nodes_;
+  bool recording_ = true;
 };
 
 }  // namespace attn

@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+
+#include "attn/models/translation_model.h"
+#include "attn/text/batches.h"
+
+namespace attn {
+
+struct LossConfig {
+  enum class Mode {
+    token,  ///< the mean over the target tokens of the batch
+    book    ///< the book's: mean over all steps, padding included, summed over the sentences
+  };
+  Mode mode = Mode::token;
+  double smoothing = 0.0;
+  attn_smoothing_kind smoothing_kind = ATTN_SMOOTH_UNIFORM;
+};
+
+/// The loss of one batch.
+struct BatchLoss {
+  Tensor objective;         ///< scalar, what is differentiated
+  Tensor summed;            ///< scalar, the sum over the target tokens, in nats; padding never counts
+  std::int64_t tokens = 0;  ///< target tokens
+  std::int64_t steps = 0;   ///< columns of the target, padding included
+};
+
+/// Views of a batch for a model.
+TokenBatch source_of(const Batch& batch);
+TokenBatch decoder_input_of(const Batch& batch);
+
+/// Cross entropy of a model's logits against the batch's labels.
+BatchLoss batch_loss(const TranslationModel::Logits& logits, const Batch& batch, const LossConfig& config);
+
+/// Summed losses of several batches, and the figures made of them.
+struct LossTotals {
+  double nats = 0.0;  ///< over all target tokens
+  double book = 0.0;  ///< sum over batches of the book's loss: nats of the batch / steps of the batch
+  std::int64_t tokens = 0;
+
+  void add(double batch_nats, const BatchLoss& loss) {
+    nats += batch_nats;
+    book += batch_nats / static_cast<double>(loss.steps);
+    tokens += loss.tokens;
+  }
+  /// Nats per target token.
+  double per_token() const { return tokens > 0 ? nats / static_cast<double>(tokens) : 0.0; }
+  /// The figure that the book prints: its loss is averaged over all steps and then divided by the tokens,
+  /// which gives about 1/steps of per_token().
+  double book_figure() const { return tokens > 0 ? book / static_cast<double>(tokens) : 0.0; }
+};
+
+}  // namespace attn

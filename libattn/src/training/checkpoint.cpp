@@ -1,0 +1,272 @@
+#include "attn/training/checkpoint.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "attn/core/error.h"
+#include "attn/core/sha256.h"
+#include "attn/io/atomic_file.h"
+#include "model_config_file.h"
+
+namespace attn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* format = "attn.checkpoint";
+constexpr int format_version = 1;
+
+// "encoder.blocks.0.W_q.weight" -> "encoder/blocks/0/W_q/weight"
+std::string object_path(const std::string& parameter_path) {
+  std::string path = parameter_path;
+  std::replace(path.begin(), path.end(), '.', '/');
+  return path;
+}
+
+hdf5::Shape file_shape(const Shape& shape) {
+  return {shape.dims().begin(), shape.dims().end()};
+}
+
+hdf5::Dataset write_tensor(hdf5::Group& group, const std::string& path, const Tensor& tensor) {
+  const hdf5::Storage storage = hdf5::Storage::checked();
+  if (tensor.dtype() == DType::f64)
+    return group.write(path, tensor.to_vector<double>(), file_shape(tensor.shape()), storage);
+  return group.write(path, tensor.to_vector<float>(), file_shape(tensor.shape()), storage);
+}
+
+void read_tensor(const hdf5::Group& group, const std::string& path, const Tensor& tensor) {
+  const hdf5::Dataset dataset = group.dataset(path);
+  if (dataset.type() == "f32")
+    tensor.assign<float>(dataset.read<float>());
+  else
+    tensor.assign<double>(dataset.read<double>());
+}
+
+void write_vocabulary(hdf5::File& file, const char* side, const Vocabulary& vocabulary,
+                      const Tokenizer& tokenizer) {
+  hdf5::Dataset dataset =
+      file.write_strings(fmt::format("/vocabulary/{}", side), vocabulary.to_escaped_tokens());
+  dataset.set_attribute("sha256", vocabulary.fingerprint());
+  dataset.set_attribute("unk_id", Vocabulary::unk);
+  dataset.set_attribute("pad_id", Vocabulary::pad);
+  dataset.set_attribute("bos_id", Vocabulary::bos);
+  dataset.set_attribute("eos_id", Vocabulary::eos);
+  dataset.set_attribute("first_id", Vocabulary::special_count);
+  dataset.set_attribute("tokenizer", tokenizer.name());
+  dataset.set_attribute("keep_spaces", static_cast<std::uint8_t>(tokenizer.options().keep_spaces));
+}
+
+Vocabulary read_vocabulary(const hdf5::File& file, const char* side, Tokenizer& tokenizer) {
+  const hdf5::Dataset dataset = file.dataset(fmt::format("/vocabulary/{}", side));
+  tokenizer = Tokenizer::named(dataset.string_attribute("tokenizer"),
+                               {dataset.attribute<std::uint8_t>("keep_spaces") != 0});
+  Vocabulary vocabulary = Vocabulary::from_escaped_tokens(dataset.read_strings());
+  if (vocabulary.fingerprint() != dataset.string_attribute("sha256")) {
+    fail(ExitCode::input_data,
+         "{}: the {} vocabulary does not match its checksum; the file was changed after it was written",
+         file.file_name(), side);
+  }
+  return vocabulary;
+}
+
+void write_optimizer(hdf5::File& file, const Optimizer& optimizer, const ParameterStore& parameters) {
+  hdf5::Group group = file.create_group("/optimizer");
+  const OptimizerConfig& config = optimizer.config();
+  constexpr std::array type_names{"sgd", "adam", "adamw"};
+  group.set_attribute("type", type_names.at(static_cast<std::size_t>(config.kind)));
+  group.set_attribute("beta1", config.beta1);
+  group.set_attribute("beta2", config.beta2);
+  group.set_attribute("eps", config.epsilon);
+  group.set_attribute("step", optimizer.steps());
+  for (const auto& [name, moments] : {std::pair{"m", &optimizer.m()}, std::pair{"v", &optimizer.v()}}) {
+    if (!moments->defined()) continue;
+    hdf5::Group moment = group.create_group(name);
+    for (const ParameterHandle& parameter : parameters.all()) {
+      if (parameter->trainable)
+        write_tensor(moment, object_path(parameter->path), parameters.part(*moments, *parameter));
+    }
+  }
+}
+
+// One list of the fields for both directions.
+template<typename Progress, typename Visit>
+void visit_progress(Progress& progress, Visit&& visit) {
+  visit("epoch", progress.epoch);
+  visit("batch", progress.batch);
+  visit("update", progress.update);
+  visit("tokens_seen", progress.tokens_seen);
+  visit("epoch_nats", progress.epoch_nats);
+  visit("epoch_book", progress.epoch_book);
+  visit("epoch_tokens", progress.epoch_tokens);
+  visit("best_metric", progress.best_metric);
+  visit("best_epoch", progress.best_epoch);
+  visit("epochs_without_improvement", progress.epochs_without_improvement);
+}
+
+void write_progress(hdf5::File& file, const TrainingProgress& progress) {
+  hdf5::Group group = file.create_group("/trainer");
+  visit_progress(progress, [&](const char* name, auto value) { group.set_attribute(name, value); });
+  group.set_attribute("has_best", static_cast<std::uint8_t>(progress.has_best));
+}
+
+TrainingProgress read_progress(const hdf5::File& file) {
+  TrainingProgress progress;
+  const hdf5::Group group = file.group("/trainer");
+  visit_progress(progress, [&]<typename T>(const char* name, T& value) { value = group.attribute<T>(name); });
+  progress.has_best = group.attribute<std::uint8_t>("has_best") != 0;
+  return progress;
+}
+
+// Every name that the file lacks, has in addition, or has in another shape, in one message.
+void check_parameters(const hdf5::Group& group, const ParameterStore& parameters) {
+  std::vector<std::string> problems;
+  std::vector<std::string> in_file = group.dataset_paths();
+  for (const ParameterHandle& parameter : parameters.all()) {
+    const std::string path = object_path(parameter->path);
+    const auto found = std::find(in_file.begin(), in_file.end(), path);
+    if (found == in_file.end()) {
+      problems.push_back(fmt::format("missing '{}'", parameter->path));
+      continue;
+    }
+    in_file.erase(found);
+    const hdf5::Shape shape = group.dataset(path).shape(), expected = file_shape(parameter->shape);
+    if (shape != expected) {
+      problems.push_back(fmt::format("'{}' is {}, expected {}", parameter->path, hdf5::to_string(shape),
+                                     hdf5::to_string(expected)));
+    }
+  }
+  for (const std::string& path : in_file) problems.push_back(fmt::format("unexpected '{}'", path));
+  if (problems.empty()) return;
+  fail(ExitCode::input_data, "{}: the parameters do not fit the model: {}", group.file_name(),
+       fmt::join(problems, "; "));
+}
+
+void read_parameters(const hdf5::File& file, ParameterStore& parameters) {
+  const hdf5::Group group = file.group("/model");
+  check_parameters(group, parameters);
+  for (const ParameterHandle& parameter : parameters.all())
+    read_tensor(group, object_path(parameter->path), parameter->tensor);
+}
+
+void read_moments(const hdf5::File& file, const Optimizer& optimizer, const ParameterStore& parameters) {
+  for (const auto& [name, moments] : {std::pair{"m", &optimizer.m()}, std::pair{"v", &optimizer.v()}}) {
+    if (!moments->defined()) continue;
+    const hdf5::Group group = file.group(fmt::format("/optimizer/{}", name));
+    for (const ParameterHandle& parameter : parameters.all()) {
+      if (parameter->trainable)
+        read_tensor(group, object_path(parameter->path), parameters.part(*moments, *parameter));
+    }
+  }
+}
+
+std::int64_t update_of(const fs::path& checkpoint) {
+  const std::string name = checkpoint.filename().string();
+  if (!name.starts_with("update-") || checkpoint.extension() != ".h5") return -1;
+  return std::strtoll(name.c_str() + 7, nullptr, 10);
+}
+
+fs::path checkpoint_to_load(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return path;
+  const fs::path best = path / "checkpoints" / "best.h5";
+  if (fs::exists(best, ignored)) return best;
+  const fs::path latest = latest_checkpoint(path);
+  if (latest.empty()) {
+    fail(ExitCode::file, "{} has no checkpoint (looked for checkpoints/best.h5 and checkpoints/update-*.h5)",
+         path.string());
+  }
+  return latest;
+}
+
+}  // namespace
+
+void save_checkpoint(const fs::path& path, const TranslationSystem& system, const Optimizer* optimizer,
+                     const TrainingProgress& progress, const CheckpointOrigin& origin) {
+  const ParameterStore& parameters = system.model->parameters();
+  hdf5::write_atomically(path, [&](hdf5::File& file) {
+    hdf5::Header header{format, format_version};
+    header.creator = "attn-train";
+    header.command_line = origin.command_line;
+    header.backend = parameters.device()->backend().name();
+    header.device = parameters.device()->name();
+    header.seed = origin.seed;
+    header.config_sha256 = sha256_hex(system.config_yaml);
+    hdf5::write_header(file, header);
+
+    hdf5::Group model = file.create_group("/model");
+    write_model_config(model, system.config);
+    for (const ParameterHandle& parameter : parameters.all()) {
+      hdf5::Dataset dataset = write_tensor(model, object_path(parameter->path), parameter->tensor);
+      dataset.set_attribute("trainable", static_cast<std::uint8_t>(parameter->trainable));
+    }
+    if (optimizer != nullptr) write_optimizer(file, *optimizer, parameters);
+    write_progress(file, progress);
+
+    hdf5::Group data = file.create_group("/data");
+    data.set_attribute("permutation_seed", origin.seed);
+    data.set_attribute("corpus_sha256", origin.corpus_sha256);
+    data.set_attribute("steps", static_cast<std::uint64_t>(system.text.steps.value_or(0)));
+    data.set_attribute("max_length", static_cast<std::uint64_t>(system.text.max_length.value_or(0)));
+    write_vocabulary(file, "source", system.text.source_vocabulary, system.text.source_tokenizer);
+    write_vocabulary(file, "target", system.text.target_vocabulary, system.text.target_tokenizer);
+    file.write_string("/meta/config_yaml", system.config_yaml);
+  });
+}
+
+TranslationSystem load_translation_system(const fs::path& path, const std::shared_ptr<Device>& device,
+                                          DType type) {
+  const fs::path checkpoint = checkpoint_to_load(path);
+  const hdf5::File file = hdf5::open_checked(checkpoint, format, format_version);
+  TranslationSystem system;
+  system.config = read_model_config(file.group("/model"));
+  system.text.source_vocabulary = read_vocabulary(file, "source", system.text.source_tokenizer);
+  system.text.target_vocabulary = read_vocabulary(file, "target", system.text.target_tokenizer);
+  const hdf5::Group data = file.group("/data");
+  if (const auto steps = data.attribute<std::uint64_t>("steps")) system.text.steps = steps;
+  if (const auto longest = data.attribute<std::uint64_t>("max_length")) system.text.max_length = longest;
+  system.config_yaml = file.read_string("/meta/config_yaml");
+  const VocabularySizes sizes{static_cast<std::int64_t>(system.text.source_vocabulary.size()),
+                              static_cast<std::int64_t>(system.text.target_vocabulary.size())};
+  system.model = make_translation_model(system.config, sizes, device, type, 0);
+  read_parameters(file, system.model->parameters());
+  system.checkpoint_sha256 = sha256_hex(read_file(checkpoint));
+  return system;
+}
+
+TrainingProgress resume_from_checkpoint(const fs::path& path, TranslationSystem& system, Optimizer& optimizer,
+                                        const std::string& corpus_sha256) {
+  const hdf5::File file = hdf5::open_checked(path, format, format_version);
+  if (file.group("/data").string_attribute("corpus_sha256") != corpus_sha256) {
+    fail(ExitCode::input_data,
+         "{} was trained on other data than the configuration now reads; resume with the same data, or start "
+         "a new run",
+         path.string());
+  }
+  if (!file.exists("/optimizer"))
+    fail(ExitCode::input_data, "{} holds no optimizer state to resume from", path.string());
+  for (const auto& [side, vocabulary] : {std::pair{"source", &system.text.source_vocabulary},
+                                         std::pair{"target", &system.text.target_vocabulary}}) {
+    if (file.dataset(fmt::format("/vocabulary/{}", side)).string_attribute("sha256") !=
+        vocabulary->fingerprint()) {
+      fail(ExitCode::input_data, "{}: its {} vocabulary is not the one that the data gives now",
+           path.string(), side);
+    }
+  }
+  read_parameters(file, system.model->parameters());
+  read_moments(file, optimizer, system.model->parameters());
+  optimizer.restore_steps(file.group("/optimizer").attribute<std::int64_t>("step"));
+  return read_progress(file);
+}
+
+fs::path latest_checkpoint(const fs::path& run_directory) {
+  fs::path latest;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run_directory / "checkpoints", ignored)) {
+    if (update_of(entry.path()) > (latest.empty() ? -1 : update_of(latest))) latest = entry.path();
+  }
+  return latest;
+}
+
+}  // namespace attn

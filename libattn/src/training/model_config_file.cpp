@@ -1,0 +1,86 @@
+#include "model_config_file.h"
+
+#include "attn/core/error.h"
+#include "attn/models/model_names.h"
+
+namespace attn {
+namespace {
+
+// One list of the fields for both directions: `visit` is called with each attribute's name and member.
+template<typename Config, typename Visit>
+void visit_fields(Config& config, Visit&& visit) {
+  visit.choice("type", config.type, names::model_types);
+  visit.number("embedding_size", config.embedding_size);
+  visit.number("hidden_size", config.hidden_size);
+  visit.number("encoder_layers", config.encoder_layers);
+  visit.number("decoder_layers", config.decoder_layers);
+  visit.number("dropout", config.dropout);
+  visit.flag("encode_padding", config.encode_padding);
+  visit.number("heads", config.heads);
+  visit.number("feed_forward_size", config.feed_forward_size);
+  visit.number("feed_forward_dropout", config.feed_forward_dropout);
+  visit.choice("norm", config.norm, names::norms);
+  visit.flag("final_norm", config.final_norm);
+  visit.choice("positions", config.positions, names::positions);
+  visit.number("max_length", config.max_length);
+  visit.flag("attention_bias", config.attention_bias);
+  visit.choice("tying", config.tying, names::tyings);
+  visit.choice("masking", config.masking, names::maskings);
+}
+
+class Writer {
+ public:
+  explicit Writer(hdf5::Group& group) : group_(group) {}
+
+  template<typename T>
+  void number(const char* name, T value) {
+    group_.set_attribute(name, value);
+  }
+  void flag(const char* name, bool value) { group_.set_attribute(name, static_cast<std::uint8_t>(value)); }
+  template<typename Enum, std::size_t count>
+  void choice(const char* name, Enum value, const names::Table<Enum, count>& table) {
+    group_.set_attribute(name, names::of(table, value));
+  }
+
+ private:
+  hdf5::Group& group_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const hdf5::Group& group) : group_(group) {}
+
+  template<typename T>
+  void number(const char* name, T& value) {
+    value = group_.attribute<T>(name);
+  }
+  void flag(const char* name, bool& value) { value = group_.attribute<std::uint8_t>(name) != 0; }
+  template<typename Enum, std::size_t count>
+  void choice(const char* name, Enum& value, const names::Table<Enum, count>& table) {
+    const std::string found = group_.string_attribute(name);
+    for (const auto& [known, candidate] : table) {
+      if (known != found) continue;
+      value = candidate;
+      return;
+    }
+    fail(ExitCode::input_data, "{}: the model's {} is '{}', which this version does not know",
+         group_.file_name(), name, found);
+  }
+
+ private:
+  const hdf5::Group& group_;
+};
+
+}  // namespace
+
+void write_model_config(hdf5::Group& group, const ModelConfig& config) {
+  visit_fields(config, Writer(group));
+}
+
+ModelConfig read_model_config(const hdf5::Group& group) {
+  ModelConfig config;
+  visit_fields(config, Reader(group));
+  return config;
+}
+
+}  // namespace attn

@@ -1,0 +1,12 @@
+#pragma once
+// A ModelConfig as attributes of a group in a checkpoint, so that a model can be rebuilt from the file alone.
+#include "attn/io/hdf5.h"
+#include "attn/models/translation_model.h"
+
+namespace attn {
+
+void write_model_config(hdf5::Group& group, const ModelConfig& config);
+/// Throws Error(input_data) for an unknown name, which a newer version may have written.
+ModelConfig read_model_config(const hdf5::Group& group);
+
+}  // namespace attn
