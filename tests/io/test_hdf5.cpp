@@ -294,7 +294,7 @@ TEST_CASE("a disk that is full only at close is an error too", "[hdf5]") {
     const FileSizeLimit limit(4096);
     error = error_of([&] {
       hdf5::write_atomically(path, [&](hdf5::File& file) {
-        for (int i = 0; i < 40; ++i) file.write("d" + std::to_string(i), ramp(200), hdf5::Storage::checked());
+        for (int i = 0; i < 40; ++i) file.write(fmt::format("d{}", i), ramp(200), hdf5::Storage::checked());
       });
     });
   }

@@ -179,7 +179,8 @@ Dataset Group::create_dataset(const std::string& path, const Shape& shape, const
 
 Dataset Group::create_string_dataset(const std::string& path, const Shape& shape, const Storage& storage) {
   const std::string full = join(this->path(), path);
-  // The texts lie outside the dataset, which holds references: filters would not reach them, and HDF5 refuses some.
+  // The texts lie outside the dataset, which holds references: filters would not reach them, and HDF5 refuses
+  // some.
   Storage references{.chunk = storage.chunk, .extendable = storage.extendable};
   if (references.extendable && references.chunk.empty() && !shape.empty()) {
     references.chunk.assign(shape.size(), 1);
