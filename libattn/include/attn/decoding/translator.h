@@ -1,0 +1,102 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attn/decoding/alignment.h"
+#include "attn/decoding/search.h"
+#include "attn/text/text_processing.h"
+
+namespace attn {
+
+/// How text is translated.
+struct TranslatorOptions {
+  SearchOptions search;
+  /// Most source positions a batch, padding and the hypotheses of the beam counted. A line that is longer is
+  /// a batch of its own.
+  std::size_t batch_tokens = 8192;
+  std::optional<std::size_t> batch_size;  ///< most lines a batch, as a further limit
+  bool alignments = false;                ///< find out which source token each target token attends to
+};
+
+/// A text line as ids for the model.
+struct EncodedLine {
+  std::vector<std::string> tokens;  ///< the source tokens that are used, without <eos>
+  std::vector<std::int32_t> ids;    ///< their ids, and <eos> unless `steps` cut it off
+  std::size_t tokens_found = 0;     ///< before cropping, without <eos>
+  bool cropped() const noexcept { return tokens.size() < tokens_found; }
+};
+
+/// One translation of a line.
+struct TranslatedText {
+  std::string text;
+  std::vector<std::string> tokens;
+  Hypothesis hypothesis;
+  std::vector<AlignmentLink> alignment;  ///< if asked for
+};
+
+/// A line and its translations.
+struct Translation {
+  std::size_t line = 0;  ///< its number, from 1
+  bool blank = false;    ///< nothing but space: its translation is one empty text
+  EncodedLine source;
+  std::vector<TranslatedText> best;  ///< at least one, the best first
+
+  const std::string& text() const { return best.front().text; }
+};
+
+/// A line and the log-probability of a given translation of it.
+struct ScoredLine {
+  std::size_t line = 0;  ///< its number, from 1
+  EncodedLine source, target;
+  std::vector<double> token_log_probabilities;  ///< of the target's tokens and its <eos>, in nats
+  double log_probability = 0.0;                 ///< their sum
+};
+
+/// One sentence about a line that was cropped: its number, and its length before and after; nothing if it was
+/// not. `side` is "source" or "target", `name` the file.
+std::optional<std::string> cropping_warning(const EncodedLine& encoded, std::string_view name,
+                                            std::size_t line, std::string_view side);
+
+/// Translates text with a model, line for line. What comes out for a line depends on no other line and not on
+/// the sizes of the batches.
+class Translator {
+ public:
+  /// `model` and `text` must outlive the translator. Throws Error(usage) for options that cannot be, such as
+  /// alignments of a model without attention, Error(config) for a model that encodes padding of no fixed
+  /// length.
+  Translator(const TranslationModel& model, const ModelConfig& config, const TextProcessing& text,
+             TranslatorOptions options = {});
+
+  /// One result for each line, in the order of the lines. Lines are sorted by length and translated in
+  /// batches. `first_line` is the number of the first line, from which also the random numbers of sampling
+  /// follow.
+  std::vector<Translation> translate(std::span<const std::string> lines, std::size_t first_line = 1) const;
+
+  /// The log-probability of targets[i] as a translation of sources[i]. Throws Error(input_data) if their
+  /// counts differ.
+  std::vector<ScoredLine> score(std::span<const std::string> sources, std::span<const std::string> targets,
+                                std::size_t first_line = 1) const;
+
+  /// A source line as ids, cropped to what the model takes.
+  EncodedLine encode_source(const std::string& line) const;
+  /// A target line as ids.
+  EncodedLine encode_target(const std::string& line) const;
+
+  const TranslatorOptions& options() const noexcept { return options_; }
+
+ private:
+  using Indices = std::vector<std::size_t>;
+  std::vector<Indices> batches(std::span<const std::size_t> lengths, std::size_t rows_a_line) const;
+  void translate_batch(std::span<Translation> translations, std::span<const std::size_t> indices) const;
+
+  const TranslationModel& model_;
+  const TextProcessing& text_;
+  TranslatorOptions options_;
+  std::optional<std::size_t> position_limit_;  // of learned positions
+};
+
+}  // namespace attn

@@ -1,0 +1,247 @@
+#include "attn/decoding/translator.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "attn/core/error.h"
+#include "attn/decoding/forced.h"
+#include "attn/text/utf8.h"
+
+namespace attn {
+namespace {
+
+bool is_blank(std::string_view line) {
+  for (std::size_t offset = 0; offset < line.size();) {
+    const DecodedCodePoint point = decode_code_point(line, offset);
+    if (!is_unicode_space(point.value)) return false;
+    offset += point.length;
+  }
+  return true;
+}
+
+EncodedLine encode(const std::string& line, const Tokenizer& tokenizer, const Vocabulary& vocabulary) {
+  EncodedLine encoded;
+  encoded.tokens = tokenizer.tokenize(line);
+  encoded.tokens_found = encoded.tokens.size();
+  encoded.ids = vocabulary.encode(encoded.tokens);
+  return encoded;
+}
+
+void crop(EncodedLine& encoded, std::size_t tokens) {
+  if (encoded.tokens.size() <= tokens) return;
+  encoded.tokens.resize(tokens);
+  encoded.ids.resize(tokens);
+}
+
+std::optional<std::size_t> smaller(std::optional<std::size_t> a, std::optional<std::size_t> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+// Source lines as one padded matrix.
+struct SourceBatch {
+  std::int64_t steps = 0;
+  std::vector<std::int32_t> ids, valid_lengths;
+  std::vector<std::int32_t> tokens;  // of each line, <eos> not counted
+
+  TokenBatch batch() const {
+    return {static_cast<std::int64_t>(valid_lengths.size()), steps, ids, valid_lengths};
+  }
+};
+
+SourceBatch make_source_batch(std::span<const EncodedLine* const> lines, std::optional<std::size_t> steps) {
+  std::size_t columns = steps.value_or(0);
+  if (!steps) {
+    for (const EncodedLine* line : lines) columns = std::max(columns, line->ids.size());
+  }
+  SourceBatch batch;
+  batch.steps = static_cast<std::int64_t>(columns);
+  for (const EncodedLine* line : lines) {
+    batch.ids.insert(batch.ids.end(), line->ids.begin(), line->ids.end());
+    batch.ids.insert(batch.ids.end(), columns - line->ids.size(), Vocabulary::pad);
+    batch.valid_lengths.push_back(static_cast<std::int32_t>(line->ids.size()));
+    batch.tokens.push_back(static_cast<std::int32_t>(line->tokens.size()));
+  }
+  return batch;
+}
+
+// Aligns the k-th best translation of every line that has one.
+void align(const TranslationModel& model, const TextProcessing& text, std::span<Translation> translations,
+           std::span<const std::size_t> indices, std::size_t k) {
+  std::vector<const EncodedLine*> sources;
+  std::vector<std::vector<std::int32_t>> targets;
+  std::vector<std::size_t> aligned;
+  for (const std::size_t index : indices) {
+    if (k >= translations[index].best.size()) continue;
+    sources.push_back(&translations[index].source);
+    targets.push_back(translations[index].best[k].hypothesis.tokens);
+    aligned.push_back(index);
+  }
+  if (aligned.empty()) return;
+  const SourceBatch source = make_source_batch(sources, text.steps);
+  auto links = attention_alignments(model, source.batch(), source.tokens, targets);
+  for (std::size_t i = 0; i < aligned.size(); ++i)
+    translations[aligned[i]].best[k].alignment = std::move(links[i]);
+}
+
+}  // namespace
+
+std::optional<std::string> cropping_warning(const EncodedLine& encoded, std::string_view name,
+                                            std::size_t line, std::string_view side) {
+  if (!encoded.cropped()) return std::nullopt;
+  return fmt::format("{}:{}: this {} line of {} tokens is longer than the model takes and was cropped to {}",
+                     name, line, side, encoded.tokens_found, encoded.tokens.size());
+}
+
+Translator::Translator(const TranslationModel& model, const ModelConfig& config, const TextProcessing& text,
+                       TranslatorOptions options)
+    : model_(model), text_(text), options_(std::move(options)) {
+  if (config.type == ModelConfig::Type::transformer && config.positions == PositionKind::learned) {
+    position_limit_ = static_cast<std::size_t>(config.max_length);
+    options_.search.position_limit = config.max_length;
+  }
+  // As in the book, which decodes as many steps as a source has.
+  if (options_.search.max_length == 0 && text.steps)
+    options_.search.max_length = static_cast<std::int64_t>(*text.steps);
+  check(options_.search);
+  if (config.encode_padding && !text.steps) {
+    fail(ExitCode::config,
+         "a model that encodes padding (model.encode_padding) translates only with a fixed number of steps "
+         "(data.steps), since its results depend on the padding");
+  }
+  if (options_.batch_tokens == 0 || options_.batch_size == 0u)
+    fail(ExitCode::usage, "a batch must have room for at least one token and one line");
+  if (options_.alignments && !can_align(model)) {
+    fail(ExitCode::usage,
+         "this model has no attention, so that its translations cannot be aligned; use a model of type "
+         "seq2seq_attention or transformer");
+  }
+}
+
+EncodedLine Translator::encode_source(const std::string& line) const {
+  EncodedLine encoded = encode(line, text_.source_tokenizer, text_.source_vocabulary);
+  if (text_.steps) {
+    crop(encoded, *text_.steps);
+    if (encoded.ids.size() < *text_.steps) encoded.ids.push_back(Vocabulary::eos);
+    return encoded;
+  }
+  if (const auto limit = smaller(text_.max_length, position_limit_)) crop(encoded, *limit - 1);
+  encoded.ids.push_back(Vocabulary::eos);
+  return encoded;
+}
+
+EncodedLine Translator::encode_target(const std::string& line) const {
+  EncodedLine encoded = encode(line, text_.target_tokenizer, text_.target_vocabulary);
+  if (position_limit_) crop(encoded, *position_limit_ - 1);
+  encoded.ids.push_back(Vocabulary::eos);
+  return encoded;
+}
+
+// Sorts by length, then fills batches of similar length; lengths of 0 are left out.
+std::vector<Translator::Indices> Translator::batches(std::span<const std::size_t> lengths,
+                                                     std::size_t rows_a_line) const {
+  Indices order;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] > 0) order.push_back(i);
+  }
+  // The longest first, so that a lack of memory shows at once.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+  std::vector<Indices> result;
+  std::size_t columns = 0;
+  for (const std::size_t index : order) {
+    const std::size_t lines = result.empty() ? 0 : result.back().size();
+    const bool full = result.empty() || lines >= options_.batch_size.value_or(lines + 1) ||
+                      (lines + 1) * rows_a_line * columns > options_.batch_tokens;
+    if (full) {
+      result.emplace_back();
+      columns = lengths[index];
+    }
+    result.back().push_back(index);
+  }
+  return result;
+}
+
+std::vector<Translation> Translator::translate(std::span<const std::string> lines,
+                                               std::size_t first_line) const {
+  std::vector<Translation> translations(lines.size());
+  std::vector<std::size_t> lengths(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    Translation& translation = translations[i];
+    translation.line = first_line + i;
+    translation.source = encode_source(lines[i]);
+    translation.blank = translation.source.tokens_found == 0 || is_blank(lines[i]);
+    if (translation.blank) {
+      translation.best.resize(1);
+      translation.best.front().hypothesis.finished = true;
+    } else {
+      lengths[i] = translation.source.ids.size();
+    }
+  }
+  const SearchOptions& search_options = options_.search;
+  const std::int64_t rows = search_options.sampling ? search_options.n_best : search_options.beam;
+  for (const Indices& indices : batches(lengths, static_cast<std::size_t>(rows)))
+    translate_batch(translations, indices);
+  return translations;
+}
+
+void Translator::translate_batch(std::span<Translation> translations,
+                                 std::span<const std::size_t> indices) const {
+  std::vector<const EncodedLine*> sources;
+  std::vector<std::uint64_t> numbers;
+  for (const std::size_t index : indices) {
+    sources.push_back(&translations[index].source);
+    numbers.push_back(translations[index].line);
+  }
+  const SourceBatch source = make_source_batch(sources, text_.steps);
+  auto results = search(model_, source.batch(), options_.search, numbers);
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    for (Hypothesis& hypothesis : results[i]) {
+      TranslatedText best;
+      best.tokens = text_.target_vocabulary.decode(hypothesis.tokens);
+      best.text = text_.target_tokenizer.detokenize(best.tokens);
+      best.hypothesis = std::move(hypothesis);
+      translations[indices[i]].best.push_back(std::move(best));
+    }
+    most = std::max(most, results[i].size());
+  }
+  if (!options_.alignments) return;
+  for (std::size_t k = 0; k < most; ++k) align(model_, text_, translations, indices, k);
+}
+
+std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
+                                          std::span<const std::string> targets,
+                                          std::size_t first_line) const {
+  if (sources.size() != targets.size()) {
+    fail(ExitCode::input_data,
+         "there are {} source lines and {} target lines; line i of one belongs to line i of the other",
+         sources.size(), targets.size());
+  }
+  std::vector<ScoredLine> scored(sources.size());
+  std::vector<std::size_t> lengths;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    scored[i].line = first_line + i;
+    scored[i].source = encode_source(sources[i]);
+    scored[i].target = encode_target(targets[i]);
+    lengths.push_back(scored[i].source.ids.size() + scored[i].target.ids.size());
+  }
+  for (const Indices& indices : batches(lengths, 1)) {
+    std::vector<const EncodedLine*> lines;
+    std::vector<std::vector<std::int32_t>> labels;
+    for (const std::size_t index : indices) {
+      lines.push_back(&scored[index].source);
+      labels.push_back(scored[index].target.ids);
+    }
+    const SourceBatch source = make_source_batch(lines, text_.steps);
+    std::vector<ForcedScore> scores = forced_scores(model_, source.batch(), labels);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      scored[indices[i]].token_log_probabilities = std::move(scores[i].token_log_probabilities);
+      scored[indices[i]].log_probability = scores[i].log_probability;
+    }
+  }
+  return scored;
+}
+
+}  // namespace attn
