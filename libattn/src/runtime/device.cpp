@@ -99,6 +99,8 @@ Device::Device(std::shared_ptr<const Backend> backend, const DeviceOptions& opti
 }
 
 Device::~Device() {
+  // No tensor is left to see what queued operations would compute, and no caller to tell that they failed.
+  queue_.clear();
   release_cache();
   if (workspace_ != nullptr) backend_->table().release(context_, workspace_);
   backend_->table().close(context_);
