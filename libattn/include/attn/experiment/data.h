@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "attn/experiment/experiment_config.h"
+#include "attn/text/corpus.h"
+#include "attn/training/translation_system.h"
+
+namespace attn {
+
+/// A corpus as text and as ids.
+struct PreparedCorpus {
+  Corpus corpus;
+  EncodedCorpus encoded = EncodedCorpus();
+
+  bool empty() const { return corpus.pairs.empty(); }
+};
+
+/// The data of an experiment, ready to train on.
+struct PreparedData {
+  TextProcessing text;
+  PreparedCorpus train, valid, test;  ///< valid and test may be empty
+  std::vector<std::string>
+      findings;        ///< what a person should know: skipped lines, replaced bytes, cropped sentences
+  std::string sha256;  ///< of the encoded training pairs
+};
+
+/// Reads, tokenises and encodes. Throws what the readers throw, and Error(input_data) for a corpus without
+/// pairs or a vocabulary that knows none of its tokens.
+PreparedData prepare_data(const DataConfig& config);
+
+/// The reference that a translation is compared with: the text as the target tokenizer sees it, so that a
+/// tokenizer which lower-cases is not blamed for lower case.
+std::string normalised_target(const TextProcessing& text, const std::string& target);
+
+}  // namespace attn

@@ -1,0 +1,103 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/io/config_schema.h"
+#include "attn/models/translation_model.h"
+#include "attn/text/batches.h"
+#include "attn/training/loss.h"
+#include "attn/training/optimizer.h"
+#include "attn/training/schedule.h"
+
+namespace attn {
+
+/// Sentence pairs: one TSV file, or two parallel files.
+struct CorpusFiles {
+  std::filesystem::path pairs;           ///< TSV
+  std::filesystem::path source, target;  ///< or these two
+
+  bool given() const { return !pairs.empty() || !source.empty() || !target.empty(); }
+};
+
+struct DataConfig {
+  CorpusFiles train, valid, test;
+  std::int64_t limit = 0;  ///< lines read of the training data; 0: all
+  std::int64_t source_column = 1, target_column = 2;
+  bool allow_extra_columns = false;
+  std::string source_tokenizer = "word", target_tokenizer = "word";
+  bool keep_spaces = true;
+  std::int64_t min_frequency = 1;
+  std::int64_t max_vocabulary = 0;  ///< 0: no limit
+  bool shared_vocabulary = false;
+  std::int64_t steps = 0;       ///< the book's num_steps; 0: sentences keep their length
+  std::int64_t max_length = 0;  ///< longer sentences are cropped; 0: never
+};
+
+struct BackendConfig {
+  std::string name = "eigen";
+  std::int64_t device = 0;
+  std::int64_t threads = 0;  ///< 0: all cores
+  DType dtype = DType::f32;
+};
+
+struct TrainingConfig {
+  std::int64_t epochs = 10;
+  std::int64_t max_updates = 0;
+  std::int64_t batch_size = 64;
+  std::int64_t batch_tokens = 0;  ///< instead of batch_size if above 0
+  bool shuffle = true;
+  bool sort_by_length = false;
+  LossConfig loss;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+};
+
+struct ValidationConfig {
+  enum class Metric { loss, bleu };
+  std::int64_t every_epochs = 1;
+  Metric metric = Metric::loss;
+  bool bleu = true;  ///< translate the validation set each time
+  std::int64_t beam = 1;
+  std::int64_t patience = 0;
+};
+
+struct CheckpointConfig {
+  std::int64_t every_epochs = 10;
+  std::int64_t keep_last = 2;
+};
+
+struct ReportConfig {
+  std::int64_t beam = 1;             ///< for the test set and the samples
+  std::int64_t max_length = 0;       ///< of a translation; 0: what the data suggests
+  std::vector<std::string> samples;  ///< sources translated at the end
+  std::int64_t sample_count = 5;     ///< further sources taken from the test (or validation, or training) set
+  bool training_bleu = false;        ///< the book's BLEU over all training pairs
+};
+
+/// One experiment: everything that a YAML file of attn-train says.
+struct ExperimentConfig {
+  std::string name = "experiment";
+  std::filesystem::path run_root = "runs";
+  std::uint64_t seed = 1;
+  BackendConfig backend;
+  DataConfig data;
+  ModelConfig model;
+  TrainingConfig training;
+  ValidationConfig validation;
+  CheckpointConfig checkpoints;
+  ReportConfig report;
+
+  std::filesystem::path run_directory() const { return run_root / name; }
+};
+
+/// Declares every key of an experiment; `config` outlives the schema.
+void describe_experiment(config::Schema& schema, ExperimentConfig& config);
+
+/// Finds settings that contradict each other (heads that do not divide the width, both batch sizes, no
+/// training data) and reports them to the schema with the place that gave them.
+void check_experiment(config::Schema& schema, const ExperimentConfig& config);
+
+}  // namespace attn

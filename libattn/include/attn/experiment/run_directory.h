@@ -1,0 +1,40 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace attn {
+
+/// The folder of one run: config.yaml, command.txt, environment.json, status.json, log.txt, metrics.jsonl,
+/// checkpoints/, samples/, plots/.
+class RunDirectory {
+ public:
+  enum class Mode {
+    fresh,   ///< the folder must be new or empty
+    resume,  ///< the folder must hold a checkpoint
+    force    ///< what a former run left is removed first
+  };
+
+  /// Creates or opens the folder. Throws Error(file): not empty without resume or force (the message names
+  /// both flags), nothing to resume from, a file in the way, not writable.
+  RunDirectory(std::filesystem::path path, Mode mode);
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  std::filesystem::path checkpoint(std::int64_t update) const;
+  std::filesystem::path best_checkpoint() const { return path_ / "checkpoints" / "best.h5"; }
+
+  /// Writes a small file as a whole. Throws Error(file).
+  void write(const std::string& name, std::string_view text) const;
+  /// Adds a line to metrics.jsonl or log.txt. Throws Error(file).
+  void append_line(const std::string& name, std::string_view line) const;
+  /// Keeps only the metrics of updates up to this one: what a run that is resumed will write again is
+  /// removed.
+  void rewind_metrics(std::int64_t update) const;
+  /// Removes all but the last `keep` numbered checkpoints.
+  void prune_checkpoints(std::int64_t keep) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace attn

@@ -1,0 +1,107 @@
+#include "attn/experiment/run_directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "attn/core/error.h"
+#include "attn/io/atomic_file.h"
+#include "attn/training/checkpoint.h"
+
+namespace attn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* subfolders[] = {"checkpoints", "samples", "plots"};
+
+void make_folder(const fs::path& path) {
+  std::error_code failed;
+  fs::create_directories(path, failed);
+  if (failed)
+    fail(ExitCode::file, "the run directory {} cannot be created: {}", path.string(), failed.message());
+}
+
+// Only what a run writes: a folder that holds other things is never emptied.
+void remove_former_run(const fs::path& path) {
+  for (const char* name : {"config.yaml", "command.txt", "environment.json", "status.json", "log.txt",
+                           "metrics.jsonl", "report.json", "report.txt"}) {
+    fs::remove(path / name);
+  }
+  for (const char* folder : subfolders) fs::remove_all(path / folder);
+}
+
+bool holds_anything(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored) && !fs::is_empty(path, ignored);
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(fs::path path, Mode mode) : path_(std::move(path)) {
+  std::error_code ignored;
+  if (fs::exists(path_, ignored) && !fs::is_directory(path_, ignored)) {
+    fail(ExitCode::file, "the run directory {} is a file; choose another name", path_.string());
+  }
+  if (mode == Mode::resume && latest_checkpoint(path_).empty()) {
+    fail(ExitCode::file, "{} has no checkpoint to resume from; start without --resume", path_.string());
+  }
+  if (mode == Mode::fresh && holds_anything(path_)) {
+    fail(ExitCode::file,
+         "the run directory {} is not empty; go on with --resume, start over with --force, or choose another "
+         "name",
+         path_.string());
+  }
+  if (mode == Mode::force) remove_former_run(path_);
+  for (const char* folder : subfolders) make_folder(path_ / folder);
+}
+
+fs::path RunDirectory::checkpoint(std::int64_t update) const {
+  return path_ / "checkpoints" / fmt::format("update-{:08}.h5", update);
+}
+
+void RunDirectory::write(const std::string& name, std::string_view text) const {
+  write_file_atomically(path_ / name, text);
+}
+
+void RunDirectory::append_line(const std::string& name, std::string_view line) const {
+  const fs::path file = path_ / name;
+  std::FILE* stream = std::fopen(file.c_str(), "a");
+  const bool opened = stream != nullptr;
+  bool written = opened && std::fwrite(line.data(), 1, line.size(), stream) == line.size() &&
+                 std::fputc('\n', stream) != EOF;
+  if (opened) written = std::fclose(stream) == 0 && written;
+  if (!written) fail(ExitCode::file, "{} cannot be written: {}", file.string(), std::strerror(errno));
+}
+
+void RunDirectory::rewind_metrics(std::int64_t update) const {
+  std::error_code ignored;
+  if (!fs::exists(path_ / "metrics.jsonl", ignored)) return;
+  const std::string text = read_file(path_ / "metrics.jsonl");
+  std::string kept;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    const std::string line = text.substr(start, end - start);
+    const auto entry = nlohmann::json::parse(line, nullptr, false);
+    if (!entry.is_discarded() && entry.value("update", std::int64_t{0}) <= update) kept += line + "\n";
+    start = end + 1;
+  }
+  write("metrics.jsonl", kept);
+}
+
+void RunDirectory::prune_checkpoints(std::int64_t keep) const {
+  std::vector<fs::path> numbered;
+  for (const auto& entry : fs::directory_iterator(path_ / "checkpoints")) {
+    if (entry.path().filename().string().starts_with("update-") && entry.path().extension() == ".h5")
+      numbered.push_back(entry.path());
+  }
+  std::sort(numbered.begin(), numbered.end());
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < numbered.size(); ++i) fs::remove(numbered[i]);
+}
+
+}  // namespace attn

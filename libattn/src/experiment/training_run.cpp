@@ -1,0 +1,330 @@
+#include "attn/experiment/training_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "attn/core/error.h"
+#include "attn/core/version.h"
+#include "attn/training/checkpoint.h"
+#include "curve.h"
+#include "evaluate.h"
+
+namespace attn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+TrainerConfig trainer_config(const ExperimentConfig& config, std::int64_t updates_per_epoch) {
+  TrainerConfig trainer;
+  const TrainingConfig& training = config.training;
+  trainer.loss = training.loss;
+  trainer.optimizer = training.optimizer;
+  trainer.schedule = training.schedule;
+  trainer.schedule.width = config.model.hidden_size;
+  if (trainer.schedule.total_updates == 0)
+    trainer.schedule.total_updates = training.epochs * updates_per_epoch;
+  if (training.batch_tokens > 0)
+    trainer.batches.batch_tokens = static_cast<std::size_t>(training.batch_tokens);
+  else
+    trainer.batches.batch_size = static_cast<std::size_t>(training.batch_size);
+  trainer.batches.shuffle = training.shuffle;
+  trainer.batches.sort_by_length = training.sort_by_length;
+  trainer.seed = config.seed;
+  trainer.epochs = training.epochs;
+  trainer.max_updates = training.max_updates;
+  trainer.validate_every = config.validation.every_epochs;
+  trainer.patience = config.validation.patience;
+  trainer.larger_is_better = config.validation.metric == ValidationConfig::Metric::bleu;
+  return trainer;
+}
+
+std::int64_t updates_per_epoch(const ExperimentConfig& config, const EncodedCorpus& corpus) {
+  return static_cast<std::int64_t>(
+      BatchSampler(corpus, trainer_config(config, 0).batches, config.seed).epoch(0).size());
+}
+
+std::int64_t planned_updates(const TrainerConfig& trainer, std::int64_t per_epoch) {
+  const std::int64_t updates = trainer.epochs * per_epoch;
+  return trainer.max_updates > 0 ? std::min(updates, trainer.max_updates) : updates;
+}
+
+TranslationSystem build_system(const ExperimentConfig& config, const PreparedData& data,
+                               const std::string& config_yaml) {
+  TranslationSystem system;
+  system.config = config.model;
+  system.text = data.text;
+  system.config_yaml = config_yaml;
+  const VocabularySizes sizes{static_cast<std::int64_t>(data.text.source_vocabulary.size()),
+                              static_cast<std::int64_t>(data.text.target_vocabulary.size())};
+  system.model = make_translation_model(config.model, sizes, open_device(config.backend),
+                                        config.backend.dtype, config.seed);
+  return system;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Json quality_json(const TranslationQuality& quality) {
+  return {{"bleu", quality.bleu}, {"book_bleu", quality.book_bleu}, {"signature", quality.signature}};
+}
+
+/// One run from its data to its report.
+class Run {
+ public:
+  Run(const ExperimentConfig& config, const std::string& config_yaml, const std::string& command_line,
+      RunDirectory::Mode mode, const RunObserver& observer)
+      : config_(config),
+        observer_(observer),
+        data_(prepare_data(config.data)),
+        system_(build_system(config, data_, config_yaml)),
+        per_epoch_(updates_per_epoch(config, data_.train.encoded)),
+        trainer_config_(trainer_config(config, per_epoch_)),
+        directory_(config.run_directory(), mode),
+        origin_{command_line, config.seed, data_.sha256},
+        trainer_(*system_.model, data_.train.encoded, trainer_config_) {
+    for (const std::string& finding : data_.findings) warn(finding);
+    write_record(mode);
+    if (mode == RunDirectory::Mode::resume) resume();
+  }
+
+  RunSummary train();
+  void write_status(const char* state, const std::string& message = {}) const;
+
+ private:
+  void say(const std::string& text) const {
+    directory_.append_line("log.txt", text);
+    if (observer_.information) observer_.information(text);
+  }
+  void warn(const std::string& text) const {
+    if (observer_.warning) observer_.warning(text);
+  }
+  void write_record(RunDirectory::Mode mode) const;
+  void resume();
+  void after_epoch(const EpochReport& report);
+  Validation validate(const EpochReport& report);
+  void epoch_done(const TrainingProgress& progress, bool last);
+  void save_numbered();
+  void evaluate(RunSummary& summary);
+  void write_report(const RunSummary& summary) const;
+
+  const ExperimentConfig& config_;
+  const RunObserver& observer_;
+  PreparedData data_;
+  TranslationSystem system_;
+  std::int64_t per_epoch_;
+  TrainerConfig trainer_config_;
+  RunDirectory directory_;
+  CheckpointOrigin origin_;
+  Trainer trainer_;
+  EpochReport last_epoch_{};
+  std::vector<double> rates_;
+  Json metrics_;  // of the epoch that is being reported
+};
+
+void Run::write_record(RunDirectory::Mode mode) const {
+  directory_.write("config.yaml", system_.config_yaml);
+  directory_.append_line("command.txt", origin_.command_line);
+  const Device& device = *system_.model->device();
+  const Json environment{{"attn", version()},
+                         {"backend", device.backend().name()},
+                         {"backend_version", device.backend().version()},
+                         {"plugin", device.backend().file().string()},
+                         {"device", device.name()},
+                         {"threads", device.options().threads},
+                         {"cores", std::thread::hardware_concurrency()},
+                         {"compiler", __VERSION__}};
+  directory_.write("environment.json", environment.dump(2) + "\n");
+  if (mode != RunDirectory::Mode::resume) directory_.write("metrics.jsonl", "");
+  say(fmt::format(
+      "{}: {} parameters, {} training pairs, vocabularies {} / {}, {} updates an epoch, backend {} ({})",
+      config_.name, system_.model->parameters().count(), data_.train.encoded.size(),
+      data_.text.source_vocabulary.size(), data_.text.target_vocabulary.size(), per_epoch_,
+      device.backend().name(), device.name()));
+}
+
+void Run::resume() {
+  const auto checkpoint = latest_checkpoint(directory_.path());
+  trainer_.progress() = resume_from_checkpoint(checkpoint, system_, trainer_.optimizer(), data_.sha256);
+  directory_.rewind_metrics(trainer_.progress().update);
+  say(fmt::format("resuming from {} (epoch {}, update {})", checkpoint.string(), trainer_.progress().epoch,
+                  trainer_.progress().update));
+}
+
+void Run::write_status(const char* state, const std::string& message) const {
+  Json status{{"state", state}};
+  status["name"] = config_.name;
+  if (!message.empty()) status["message"] = message;
+  directory_.write("status.json", status.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void Run::after_epoch(const EpochReport& report) {
+  last_epoch_ = report;
+  const double rate = report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0.0;
+  rates_.push_back(rate);
+  metrics_ = Json{{"epoch", report.epoch},
+                  {"update", report.update},
+                  {"loss", report.loss},
+                  {"book_loss", report.book_loss},
+                  {"gradient_norm", report.gradient_norm},
+                  {"learning_rate", report.learning_rate},
+                  {"tokens", report.tokens},
+                  {"seconds", report.seconds},
+                  {"tokens_per_second", rate}};
+}
+
+Validation Run::validate(const EpochReport& report) {
+  const LossTotals totals = evaluate_loss(*system_.model, data_.valid.encoded, trainer_config_.batches);
+  metrics_["valid_loss"] = totals.per_token();
+  metrics_["valid_perplexity"] = std::exp(totals.per_token());
+  double metric = totals.per_token();
+  std::string bleu_text;
+  if (config_.validation.bleu) {
+    const TranslationQuality quality =
+        translation_quality(system_, data_.valid.corpus, config_.validation.beam, config_.report.max_length);
+    metrics_["valid_bleu"] = quality.bleu;
+    metrics_["valid_book_bleu"] = quality.book_bleu;
+    bleu_text = fmt::format(", BLEU {:.2f}", quality.bleu);
+    if (config_.validation.metric == ValidationConfig::Metric::bleu) metric = quality.bleu;
+  }
+  say(fmt::format("epoch {}: loss {:.4f} nats/token; validation loss {:.4f}, perplexity {:.3f}{}",
+                  report.epoch, report.loss, totals.per_token(), std::exp(totals.per_token()), bleu_text));
+  return {metric};
+}
+
+void Run::epoch_done(const TrainingProgress& progress, bool last) {
+  directory_.append_line("metrics.jsonl", metrics_.dump());
+  const std::int64_t every = config_.checkpoints.every_epochs;
+  if (last || (every > 0 && progress.epoch % every == 0)) save_numbered();
+  if (last || progress.epoch % std::max<std::int64_t>(1, trainer_config_.epochs / 20) == 0) {
+    write_learning_curve(directory_.path() / "metrics.jsonl",
+                         directory_.path() / "plots" / "learning-curve.svg", config_.name);
+  }
+}
+
+void Run::save_numbered() {
+  save_checkpoint(directory_.checkpoint(trainer_.progress().update), system_, &trainer_.optimizer(),
+                  trainer_.progress(), origin_);
+  directory_.prune_checkpoints(config_.checkpoints.keep_last);
+}
+
+RunSummary Run::train() {
+  write_status("running");
+  const std::int64_t planned = planned_updates(trainer_config_, per_epoch_);
+  TrainerHooks hooks;
+  hooks.stop_requested = observer_.stop_requested;
+  if (observer_.update)
+    hooks.after_update = [&](const UpdateReport& report) { observer_.update(report, planned); };
+  hooks.after_epoch = [&](const EpochReport& report) { after_epoch(report); };
+  if (!data_.valid.empty()) hooks.validate = [&](const EpochReport& report) { return validate(report); };
+  hooks.improved = [&](const TrainingProgress& progress) {
+    save_checkpoint(directory_.best_checkpoint(), system_, &trainer_.optimizer(), progress, origin_);
+  };
+  hooks.epoch_done = [&](const TrainingProgress& progress, bool last) { epoch_done(progress, last); };
+
+  RunSummary summary;
+  summary.outcome = trainer_.run(hooks);
+  summary.progress = trainer_.progress();
+  summary.loss = last_epoch_.loss;
+  summary.book_loss = last_epoch_.book_loss;
+  summary.tokens_per_second = median(rates_);
+  if (summary.outcome == Trainer::Outcome::interrupted) {
+    save_numbered();
+    write_status("interrupted");
+    return summary;
+  }
+  evaluate(summary);
+  write_report(summary);
+  write_status(summary.outcome == Trainer::Outcome::finished ? "finished" : "stopped early");
+  return summary;
+}
+
+void Run::evaluate(RunSummary& summary) {
+  // A system of its own: the trained one belongs to the tape, and the best checkpoint may be an earlier one.
+  const TranslationSystem best = load_translation_system(directory_.path(), system_.model->device(),
+                                                         system_.model->parameters().dtype());
+  const ReportConfig& report = config_.report;
+  if (!data_.test.empty())
+    summary.test = translation_quality(best, data_.test.corpus, report.beam, report.max_length);
+  if (report.training_bleu)
+    summary.training = translation_quality(best, data_.train.corpus, report.beam, report.max_length);
+  summary.samples = make_samples(best, data_, report);
+}
+
+void Run::write_report(const RunSummary& summary) const {
+  Json report{{"name", config_.name},
+              {"epochs", summary.progress.epoch},
+              {"updates", summary.progress.update},
+              {"loss", summary.loss},
+              {"book_loss", summary.book_loss},
+              {"tokens_per_second", summary.tokens_per_second}};
+  if (summary.test) report["test"] = quality_json(*summary.test);
+  if (summary.training) report["training_pairs"] = quality_json(*summary.training);
+  for (const Sample& sample : summary.samples) {
+    Json entry{{"source", sample.source}, {"translation", sample.translation}};
+    if (!sample.reference.empty()) entry["reference"] = sample.reference;
+    if (sample.book_bleu) entry["book_bleu"] = *sample.book_bleu;
+    report["samples"].push_back(std::move(entry));
+  }
+  directory_.write("report.json", report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+std::shared_ptr<Device> open_device(const BackendConfig& config) {
+  DeviceOptions options;
+  options.device = static_cast<int>(config.device);
+  options.threads = config.threads > 0 ? static_cast<int>(config.threads)
+                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return Device::open(config.name, options);
+}
+
+RunSummary run_training(const ExperimentConfig& config, const std::string& config_yaml,
+                        const std::string& command_line, RunDirectory::Mode mode,
+                        const RunObserver& observer) {
+  Run run(config, config_yaml, command_line, mode, observer);
+  try {
+    return run.train();
+  } catch (const std::exception& error) {
+    run.write_status("failed", error.what());
+    throw;
+  }
+}
+
+DryRun dry_run(const ExperimentConfig& config) {
+  constexpr std::int64_t measured_updates = 3;
+  const PreparedData data = prepare_data(config.data);
+  const TranslationSystem system = build_system(config, data, "");
+  DryRun result;
+  result.parameters = system.model->parameters().count();
+  result.training_pairs = static_cast<std::int64_t>(data.train.encoded.size());
+  result.updates_per_epoch = updates_per_epoch(config, data.train.encoded);
+  result.target_tokens = data.train.encoded.target_tokens();
+  result.source_vocabulary = data.text.source_vocabulary.size();
+  result.target_vocabulary = data.text.target_vocabulary.size();
+  result.findings = data.findings;
+
+  const TrainerConfig settings = trainer_config(config, result.updates_per_epoch);
+  Trainer trainer(*system.model, data.train.encoded, settings);
+  const BatchPlan plan = BatchSampler(data.train.encoded, settings.batches, settings.seed).epoch(0);
+  trainer.update(plan.batch(0));
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t i = 0; i < measured_updates; ++i)
+    trainer.update(plan.batch(static_cast<std::size_t>(i) % plan.size()));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  result.peak_bytes = system.model->device()->memory().peak_in_use;
+  result.seconds_per_update = elapsed.count() / static_cast<double>(measured_updates);
+  result.estimated_seconds =
+      result.seconds_per_update * static_cast<double>(planned_updates(settings, result.updates_per_epoch));
+  return result;
+}
+
+}  // namespace attn
