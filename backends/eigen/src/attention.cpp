@@ -111,7 +111,7 @@ class Block {
       T* scores = s_.scores + i * s_.key_stride;
       const std::int64_t visible = std::clamp<std::int64_t>(s_.visible[row + i] - key, 0, keys);
       if (visible > 0) exponentials(row + i, scores, visible, key > 0);
-      for (std::int64_t j = visible; j < keys; ++j) scores[j] = T(0);
+      std::fill(scores + std::min(padded<T>(visible), keys), scores + keys, T(0));
       if (only_tile && result_.weights != nullptr && visible > 0) {
         const Vec<T> reciprocal = broadcast(T(1) / s_.sum[row + i]);
         map<T>(visible, scores, weights_of(row + i), [=](Vec<T> x) { return x * reciprocal; });
@@ -128,31 +128,37 @@ class Block {
         });
   }
 
-  /// Replaces the first `count` > 0 scores by their exponentials and brings maximum, sum and output up to
-  /// date.
+  /// Replaces the first `count` > 0 scores by their exponentials, with zeros up to the end of a vector, and
+  /// brings maximum, sum and output up to date.
   void exponentials(std::int64_t row, T* scores, std::int64_t count, bool earlier_tiles) {
     constexpr std::int64_t kW = kWidth<T>;
-    const std::int64_t end = padded<T>(count);
-    for (std::int64_t j = count; j < end; ++j) scores[j] = -std::numeric_limits<T>::infinity();
-    Vec<T> largest = load<T>(scores);
-    for (std::int64_t j = kW; j < end; j += kW) largest = maximum(load<T>(scores + j), largest);
     const T old = s_.maximum[row];
-    const T tile_maximum = horizontal_maximum<T>(largest);
+    const T tile_maximum = largest(scores, count);
     const T now = tile_maximum > old ? tile_maximum : old;
     const Vec<T> shift = broadcast(now == -std::numeric_limits<T>::infinity() ? T(0) : now);
-    Vec<T> sum{};
-    for (std::int64_t j = 0; j < end; j += kW) {
+    Vec<T> sum{}, other_sum{};  // two chains of additions, because one takes several cycles a step
+    std::int64_t j = 0;
+    for (; j + 2 * kW <= count; j += 2 * kW) {
       const Vec<T> weight = exp2_bounded<T>(load<T>(scores + j) - shift);
+      const Vec<T> other_weight = exp2_bounded<T>(load<T>(scores + j + kW) - shift);
+      store<T>(scores + j, weight);
+      store<T>(scores + j + kW, other_weight);
+      sum += weight;
+      other_sum += other_weight;
+    }
+    for (; j < count; j += kW) {
+      const Vec<T> score =
+          first_lanes<T>(count - j, load<T>(scores + j), -std::numeric_limits<T>::infinity());
+      const Vec<T> weight = exp2_bounded<T>(score - shift);
       store<T>(scores + j, weight);
       sum += weight;
     }
-    T total = horizontal_sum<T>(sum);
+    T total = horizontal_sum<T>(sum + other_sum);
     if (earlier_tiles) {
       if (now > old) {
         const Vec<T> factor = exp2_bounded<T>(broadcast(old) - shift);
         T* output = s_.output + row * s_.value_stride;
-        for (std::int64_t j = 0; j < s_.value_stride; j += kW)
-          store<T>(output + j, load<T>(output + j) * factor);
+        for (j = 0; j < s_.value_stride; j += kW) store<T>(output + j, load<T>(output + j) * factor);
         total += s_.sum[row] * factor[0];
       } else {
         total += s_.sum[row];
@@ -160,6 +166,21 @@ class Block {
     }
     s_.maximum[row] = now;
     s_.sum[row] = total;
+  }
+
+  static T largest(const T* scores, std::int64_t count) {
+    constexpr std::int64_t kW = kWidth<T>;
+    constexpr T kLeast = -std::numeric_limits<T>::infinity();
+    Vec<T> result[4] = {broadcast(kLeast), broadcast(kLeast), broadcast(kLeast), broadcast(kLeast)};
+    std::int64_t j = 0;
+    for (; j + 4 * kW <= count; j += 4 * kW) {
+      ATTN_UNROLL
+      for (int i = 0; i < 4; ++i) result[i] = maximum(load<T>(scores + j + i * kW), result[i]);
+    }
+    for (; j < count; j += kW) {
+      result[0] = maximum(first_lanes<T>(count - j, load<T>(scores + j), kLeast), result[0]);
+    }
+    return horizontal_maximum<T>(maximum(maximum(result[0], result[1]), maximum(result[2], result[3])));
   }
 
   void finish() {

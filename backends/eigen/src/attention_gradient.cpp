@@ -7,7 +7,7 @@
 namespace attn::eigen {
 namespace {
 
-constexpr std::int64_t kQueryTile = 96;
+constexpr std::int64_t kQueryTile = 48;
 constexpr std::int64_t kKeyTile = 192;
 constexpr double kLog2E = 1.44269504088896340736;
 constexpr double kLn2 = 0.69314718055994530942;

@@ -4,6 +4,7 @@
  * functions on them. A function of an element gives the same bits wherever the element lies: loops run over
  * whole vectors, and the last, incomplete one goes through load_partial() and store_partial().
  */
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -167,6 +168,19 @@ inline Vec<double> maximum(Vec<double> a, Vec<double> b) {
 #else
   return a > b ? a : b;
 #endif
+}
+
+/// 0, 1, 2, ...
+template<class T, std::size_t... Index>
+inline Vec<T> lane_numbers(std::index_sequence<Index...> /*lanes*/) {
+  return Vec<T>{static_cast<T>(Index)...};
+}
+
+/// x, with `other` from lane `count` on.
+template<class T>
+inline Vec<T> first_lanes(std::int64_t count, Vec<T> x, T other) {
+  const Vec<T> lanes = lane_numbers<T>(std::make_index_sequence<static_cast<std::size_t>(kWidth<T>)>{});
+  return lanes < broadcast(static_cast<T>(std::min<std::int64_t>(count, kWidth<T>))) ? x : broadcast(other);
 }
 
 /// Lanes Index... of the lanes of a, then of b.
