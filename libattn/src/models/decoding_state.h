@@ -1,5 +1,6 @@
 #pragma once
 // What the models' decoder states share: uploading ids and choosing rows.
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -29,12 +30,13 @@ inline Tensor lengths_on_device(const std::shared_ptr<Device>& device, const Tok
   return Tensor::from<std::int32_t>(device, tokens.valid_lengths, Shape{tokens.size});
 }
 
-/// Where the last token of each sentence stands among the rows of [steps, batch, ...], i32 [batch].
+/// Where the last token of each sentence stands among the rows of [steps, batch, ...], i32 [batch]. For a
+/// sentence without tokens it is the first step, so that the result still does not depend on the padding.
 inline Tensor last_token_rows(const std::shared_ptr<Device>& device, const TokenBatch& tokens) {
   std::vector<std::int32_t> rows;
   for (std::size_t b = 0; b < tokens.valid_lengths.size(); ++b) {
-    rows.push_back(static_cast<std::int32_t>((tokens.valid_lengths[b] - 1) * tokens.size +
-                                             static_cast<std::int64_t>(b)));
+    const std::int64_t last = std::max<std::int64_t>(tokens.valid_lengths[b] - 1, 0);
+    rows.push_back(static_cast<std::int32_t>(last * tokens.size + static_cast<std::int64_t>(b)));
   }
   return Tensor::from<std::int32_t>(device, std::span<const std::int32_t>(rows), Shape{tokens.size});
 }
