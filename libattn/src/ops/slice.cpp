@@ -8,7 +8,7 @@ void check_range(const char* operation, const Shape& whole, std::span<const std:
   bool fits = whole.rank() == size.rank() && static_cast<int>(start.size()) == size.rank();
   for (int axis = 0; fits && axis < size.rank(); ++axis) {
     const std::int64_t from = start[static_cast<std::size_t>(axis)];
-    fits = from >= 0 && from + size[axis] <= whole[axis];
+    fits = from >= 0 && from <= whole[axis] && size[axis] <= whole[axis] - from;
   }
   require(fits, "{}: a part of shape {} at {} leaves a tensor of shape {}", operation, size, Shape(start),
           whole);

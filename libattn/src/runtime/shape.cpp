@@ -7,6 +7,13 @@
 #include "attn/core/error.h"
 
 namespace attn {
+namespace {
+
+void require_size(std::int64_t size) {
+  if (size < 0) fail(ExitCode::internal, "a dimension of {} is negative", size);
+}
+
+}  // namespace
 
 Shape::Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
 
@@ -15,6 +22,7 @@ Shape::Shape(std::span<const std::int64_t> dims) : rank_(static_cast<int>(dims.s
     fail(ExitCode::internal, "a tensor has {} dimensions, at most {} are possible", dims.size(),
          ATTN_MAX_RANK);
   }
+  for (const std::int64_t size : dims) require_size(size);
   std::copy(dims.begin(), dims.end(), dims_.begin());
 }
 
@@ -29,6 +37,7 @@ std::int64_t Shape::leading(int trailing) const noexcept {
 }
 
 Shape Shape::with(int axis, std::int64_t size) const {
+  require_size(size);
   Shape result = *this;
   result.dims_[static_cast<std::size_t>(checked_axis(axis))] = size;
   return result;
@@ -39,6 +48,7 @@ Shape Shape::without_last(int count) const {
 }
 
 Shape Shape::appended(std::int64_t size) const {
+  require_size(size);
   if (rank_ == ATTN_MAX_RANK) fail(ExitCode::internal, "{} cannot have a further axis", to_string());
   Shape result = *this;
   result.dims_[static_cast<std::size_t>(result.rank_++)] = size;

@@ -66,8 +66,8 @@ Tensor Tensor::reshaped(const Shape& shape) const {
 }
 
 Tensor Tensor::rows(std::int64_t start, std::int64_t count) const {
-  if (start < 0 || count < 0 || start + count > shape_[0]) {
-    fail(ExitCode::internal, "rows {} to {} do not exist in a tensor of shape {}", start, start + count,
+  if (start < 0 || count < 0 || start > shape_[0] || count > shape_[0] - start) {
+    fail(ExitCode::internal, "{} rows from row {} on do not exist in a tensor of shape {}", count, start,
          shape_.to_string());
   }
   const std::int64_t row = shape_[0] == 0 ? 0 : elements() / shape_[0];
@@ -75,7 +75,7 @@ Tensor Tensor::rows(std::int64_t start, std::int64_t count) const {
 }
 
 Tensor Tensor::view(std::int64_t start, const Shape& shape) const {
-  if (start < 0 || start + shape.elements() > elements()) {
+  if (start < 0 || start > elements() || shape.elements() > elements() - start) {
     fail(ExitCode::internal, "a view of shape {} from element {} leaves a tensor of shape {}",
          shape.to_string(), start, shape_.to_string());
   }

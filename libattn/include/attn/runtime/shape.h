@@ -15,7 +15,8 @@ namespace attn {
 class Shape {
  public:
   Shape() = default;
-  /// Throws Error(internal) above ATTN_MAX_RANK dimensions.
+  /// Throws Error(internal) above ATTN_MAX_RANK dimensions, and for a negative one, as everything that makes
+  /// a shape.
   Shape(std::initializer_list<std::int64_t> dims);
   explicit Shape(std::span<const std::int64_t> dims);
 
