@@ -1,0 +1,146 @@
+#include "attn/cli/main.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+
+#include "attn/cli/messages.h"
+#include "attn/cli/output.h"
+#include "attn/cli/progress.h"
+#include "attn/cli/signals.h"
+#include "attn/core/error.h"
+#include "attn/experiment/training_run.h"
+#include "options.h"
+#include "report.h"
+
+namespace attn::train {
+namespace {
+
+const std::vector<cli::Example> examples{
+    {"attn-train configs/quickstart.yaml",
+     "train a small Transformer on the bundled corpus, translate its test set"},
+    {"attn-train configs/d2l/seq2seq-attention.yaml --set training.epochs=50",
+     "the book's Bahdanau model, with one key changed"},
+    {"attn-train configs/quickstart.yaml --dry-run", "sizes, memory and time, without writing anything"},
+    {"attn-train configs/quickstart.yaml --resume", "go on where an interrupted run stopped, bit for bit"},
+};
+
+/// Hands what a run says to messages and a progress bar.
+class Display {
+ public:
+  explicit Display(const cli::Messages& messages, const std::string& label)
+      : messages_(messages), label_(label) {}
+
+  RunObserver observer() {
+    RunObserver observer;
+    observer.information = [this](const std::string& text) {
+      clear();
+      messages_.info("{}", text);
+    };
+    observer.warning = [this](const std::string& text) {
+      clear();
+      messages_.warning("{}", text);
+    };
+    observer.update = [this](const UpdateReport& report, std::int64_t planned) { update(report, planned); };
+    observer.stop_requested = [] { return cli::interrupted(); };
+    return observer;
+  }
+
+ private:
+  void clear() {
+    if (progress_) progress_->clear();
+  }
+  void update(const UpdateReport& report, std::int64_t planned) {
+    const auto now = cli::Progress::Clock::now();
+    if (!progress_) {
+      progress_.emplace(messages_, label_, static_cast<std::uint64_t>(planned), "updates");
+      progress_->resume_at(static_cast<std::uint64_t>(report.update - 1));
+      start_ = now;
+    }
+    tokens_ += report.tokens;
+    const std::chrono::duration<double> elapsed = now - start_;
+    const double rate = elapsed.count() > 0 ? static_cast<double>(tokens_) / elapsed.count() : 0.0;
+    progress_->update(static_cast<std::uint64_t>(report.update),
+                      fmt::format("epoch {}  loss {:.4f}  {} tokens/s", report.epoch, report.loss,
+                                  cli::format_count(rate)));
+  }
+
+  const cli::Messages& messages_;
+  std::string label_;
+  std::optional<cli::Progress> progress_;
+  cli::Progress::Clock::time_point start_;
+  std::int64_t tokens_ = 0;
+};
+
+std::string shell_words(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+RunDirectory::Mode mode_of(const Options& options) {
+  if (options.resume) return RunDirectory::Mode::resume;
+  return options.force ? RunDirectory::Mode::force : RunDirectory::Mode::fresh;
+}
+
+int run_plans(const std::vector<Plan>& plans, const Options& options, const std::string& command_line) {
+  const cli::Level level = options.quiet     ? cli::Level::quiet
+                           : options.verbose ? cli::Level::verbose
+                                             : cli::Level::normal;
+  const cli::Messages messages("attn-train", level);
+  cli::StandardOutput out;
+  for (const Plan& plan : plans) {
+    if (options.dry_run) {
+      const DryRun result = dry_run(plan.config);
+      out.write(options.json ? json_report(plan.config, result) : text_report(plan.config, result));
+      continue;
+    }
+    RunSummary summary;
+    {
+      Display display(messages, plan.config.name);
+      summary = run_training(plan.config, plan.yaml, command_line, mode_of(options), display.observer());
+    }
+    out.write(options.json ? json_report(plan.config, summary) : text_report(plan.config, summary));
+    out.flush();
+    if (summary.outcome == Trainer::Outcome::interrupted) {
+      messages.info("interrupted; go on with --resume");
+      return static_cast<int>(ExitCode::interrupted);
+    }
+  }
+  out.finish();
+  return static_cast<int>(ExitCode::ok);
+}
+
+int run(CLI::App& app, int argc, char** argv) {
+  app.description("Trains a translation model as YAML files say.");
+  cli::set_up(app, examples);
+  Options options;
+  declare(app, options);
+  app.footer(
+      "Exit codes: 0 done, 1 internal error, 2 usage, 3 configuration, 4 input data, 5 file or disk, 6 "
+      "backend, "
+      "130 interrupted after saving a checkpoint.");
+  app.parse(argc, argv);
+
+  if (options.list_keys) {
+    cli::StandardOutput out;
+    out.write(key_reference());
+    out.finish();
+    return static_cast<int>(ExitCode::ok);
+  }
+  const std::vector<Plan> plans = resolve(options);
+  if (options.dump_config) {
+    cli::StandardOutput out;
+    for (const Plan& plan : plans) out.write(plan.yaml);
+    out.finish();
+    return static_cast<int>(ExitCode::ok);
+  }
+  return run_plans(plans, options, shell_words(argc, argv));
+}
+
+}  // namespace
+}  // namespace attn::train
+
+int main(int argc, char** argv) {
+  return attn::cli::run_tool(argc, argv, attn::train::run);
+}

@@ -1,0 +1,95 @@
+#include "options.h"
+
+#include <fmt/format.h>
+
+#include "attn/core/error.h"
+
+namespace attn::train {
+namespace {
+
+void apply_flags(config::Schema& schema, const Options& options) {
+  const auto apply = [&](const char* flag, const char* path, const auto& value) {
+    if (value) schema.apply(config::parse_flag(flag, path, std::to_string(*value)));
+  };
+  apply("--seed", "seed", options.seed);
+  apply("--epochs", "training.epochs", options.epochs);
+  apply("--threads", "backend.threads", options.threads);
+  apply("--device", "backend.device", options.device);
+  if (!options.name.empty()) schema.apply(config::parse_flag("--name", "name", yaml::quote(options.name)));
+  if (!options.backend.empty())
+    schema.apply(config::parse_flag("--backend", "backend.name", yaml::quote(options.backend)));
+}
+
+Plan resolve_point(const std::vector<yaml::Document>& documents, const config::SweepPoint& point,
+                   const Options& options) {
+  Plan plan;
+  plan.sweep_point = point.name;
+  config::Schema schema;
+  describe_experiment(schema, plan.config);
+  for (const yaml::Document& document : documents) schema.apply(document);
+  for (const config::Override& override : point.overrides) schema.apply(override);
+  for (const std::string& assignment : options.sets) schema.apply(config::parse_set(assignment));
+  apply_flags(schema, options);
+  check_experiment(schema, plan.config);
+  schema.check();
+  if (!point.name.empty()) plan.config.name += "/" + point.name;
+  plan.yaml = schema.dump();
+  return plan;
+}
+
+}  // namespace
+
+void declare(CLI::App& app, Options& options) {
+  app.add_option("CONFIG", options.configs, "YAML files; a later one overrides an earlier one")
+      ->type_name("FILE");
+  app.add_option("--set", options.sets, "Override a key of the configuration, as --set training.epochs=3")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--name", options.name, "Name of the run (key name)");
+  app.add_option("--seed", options.seed, "Seed (key seed)");
+  app.add_option("--epochs", options.epochs, "Epochs (key training.epochs)");
+  app.add_option("--backend", options.backend, "Backend: a name or a plugin file (key backend.name)");
+  app.add_option("--device", options.device, "Index of the device (key backend.device)");
+  app.add_option("--threads", options.threads, "CPU threads, 0 for all cores (key backend.threads)");
+  auto* resume =
+      app.add_flag("--resume", options.resume, "Go on from the last checkpoint of the run directory");
+  app.add_flag("--force", options.force, "Start over in a run directory that is not empty")->excludes(resume);
+  app.add_flag("--dry-run", options.dry_run,
+               "Check everything, report sizes, memory and time, and write nothing");
+  app.add_flag("--dump-config", options.dump_config,
+               "Print the resolved configuration with the origin of each value");
+  app.add_flag("--list-keys", options.list_keys, "Print all keys of a configuration");
+  app.add_flag("--json", options.json, "Print the result as JSON");
+  app.add_flag("-q,--quiet", options.quiet, "Only errors on standard error");
+  app.add_flag("-v,--verbose", options.verbose, "More messages");
+}
+
+std::vector<Plan> resolve(const Options& options) {
+  if (options.configs.empty())
+    fail(ExitCode::usage, "no configuration given; try configs/quickstart.yaml, or --help");
+  std::vector<yaml::Document> documents;
+  std::vector<config::SweepPoint> points{{}};
+  for (const std::string& file : options.configs) {
+    documents.push_back(yaml::load(file));
+    std::vector<config::SweepPoint> found = config::expand_sweep(documents.back());
+    if (found.size() > 1 || !found.front().name.empty()) points = std::move(found);
+  }
+  std::vector<Plan> plans;
+  for (const config::SweepPoint& point : points) plans.push_back(resolve_point(documents, point, options));
+  return plans;
+}
+
+std::string key_reference() {
+  ExperimentConfig config;
+  config::Schema schema;
+  describe_experiment(schema, config);
+  std::string text;
+  for (const config::FieldInfo& field : schema.fields()) {
+    text += fmt::format("{}: {}{}{}, default {}\n    {}\n", field.path, field.type,
+                        field.range.empty() ? "" : ", ", field.range,
+                        field.default_value.empty() ? "''" : field.default_value, field.documentation);
+  }
+  return text;
+}
+
+}  // namespace attn::train

@@ -1,0 +1,108 @@
+#include "report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/cli/progress.h"
+
+namespace attn::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string printed(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string quality_line(const char* what, const TranslationQuality& quality) {
+  return fmt::format("{}: BLEU {:.2f} ({}), book BLEU {:.3f}\n", what, quality.bleu, quality.signature,
+                     quality.book_bleu);
+}
+
+const char* name_of(Trainer::Outcome outcome) {
+  switch (outcome) {
+    case Trainer::Outcome::finished:
+      return "finished";
+    case Trainer::Outcome::stopped_early:
+      return "stopped early";
+    case Trainer::Outcome::interrupted:
+      return "interrupted";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string text_report(const ExperimentConfig& config, const RunSummary& summary) {
+  std::string text = fmt::format("{}: {} after {} epochs, {} updates; run directory {}\n", config.name,
+                                 name_of(summary.outcome), summary.progress.epoch, summary.progress.update,
+                                 config.run_directory().string());
+  text += fmt::format(
+      "loss {:.4f} nats/token (the book's figure, averaged over padding as well: {:.4f}), {} target "
+      "tokens/s\n",
+      summary.loss, summary.book_loss, cli::format_count(summary.tokens_per_second));
+  if (summary.test) text += quality_line("test set", *summary.test);
+  if (summary.training) text += quality_line("training pairs", *summary.training);
+  for (const Sample& sample : summary.samples) {
+    text += fmt::format("  {}  =>  {}", sample.source, sample.translation);
+    if (sample.book_bleu)
+      text += fmt::format("   (reference: {}; book BLEU {:.3f})", sample.reference, *sample.book_bleu);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string json_report(const ExperimentConfig& config, const RunSummary& summary) {
+  Json json{{"name", config.name},
+            {"outcome", name_of(summary.outcome)},
+            {"run_directory", config.run_directory().string()},
+            {"epochs", summary.progress.epoch},
+            {"updates", summary.progress.update},
+            {"loss", summary.loss},
+            {"book_loss", summary.book_loss},
+            {"tokens_per_second", summary.tokens_per_second}};
+  if (summary.test)
+    json["test"] = {{"bleu", summary.test->bleu},
+                    {"book_bleu", summary.test->book_bleu},
+                    {"signature", summary.test->signature}};
+  if (summary.training)
+    json["training_pairs"] = {{"bleu", summary.training->bleu}, {"book_bleu", summary.training->book_bleu}};
+  json["samples"] = Json::array();
+  for (const Sample& sample : summary.samples) {
+    Json entry{
+        {"source", sample.source}, {"translation", sample.translation}, {"reference", sample.reference}};
+    if (sample.book_bleu) entry["book_bleu"] = *sample.book_bleu;
+    json["samples"].push_back(std::move(entry));
+  }
+  return printed(json);
+}
+
+std::string text_report(const ExperimentConfig& config, const DryRun& dry_run) {
+  std::string text = fmt::format(
+      "{}: {} parameters, vocabularies {} / {}\n{} training pairs, {} target tokens and {} updates an epoch, "
+      "{} epochs\n"
+      "{:.1f} MiB of device memory at the peak, {:.2f} ms an update: about {} in all, without validation\n",
+      config.name, dry_run.parameters, dry_run.source_vocabulary, dry_run.target_vocabulary,
+      dry_run.training_pairs, dry_run.target_tokens, dry_run.updates_per_epoch, config.training.epochs,
+      static_cast<double>(dry_run.peak_bytes) / 1048576.0, 1e3 * dry_run.seconds_per_update,
+      cli::format_duration(dry_run.estimated_seconds));
+  for (const std::string& finding : dry_run.findings) text += fmt::format("note: {}\n", finding);
+  return text;
+}
+
+std::string json_report(const ExperimentConfig& config, const DryRun& dry_run) {
+  return printed(Json{{"name", config.name},
+                      {"parameters", dry_run.parameters},
+                      {"source_vocabulary", dry_run.source_vocabulary},
+                      {"target_vocabulary", dry_run.target_vocabulary},
+                      {"training_pairs", dry_run.training_pairs},
+                      {"target_tokens_per_epoch", dry_run.target_tokens},
+                      {"updates_per_epoch", dry_run.updates_per_epoch},
+                      {"peak_bytes", dry_run.peak_bytes},
+                      {"seconds_per_update", dry_run.seconds_per_update},
+                      {"estimated_seconds", dry_run.estimated_seconds},
+                      {"findings", dry_run.findings}});
+}
+
+}  // namespace attn::train

@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+#include "attn/experiment/training_run.h"
+
+namespace attn::train {
+
+/// What a run achieved, for people or as one JSON object; ends with a line break.
+std::string text_report(const ExperimentConfig& config, const RunSummary& summary);
+std::string json_report(const ExperimentConfig& config, const RunSummary& summary);
+std::string text_report(const ExperimentConfig& config, const DryRun& dry_run);
+std::string json_report(const ExperimentConfig& config, const DryRun& dry_run);
+
+}  // namespace attn::train
