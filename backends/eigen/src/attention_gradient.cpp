@@ -200,7 +200,7 @@ class Head {
         [weights = s_.weights, d_scores = s_.d_scores, mask = s_.mask, stride = s_.key_stride,
          delta = s_.delta + row](auto i, auto j, Vec<T> x) {
           const std::int64_t at = i * stride + j;
-          if constexpr (Dropout) x = x * load<T>(mask + at);
+          if (Dropout) x = x * load<T>(mask + at);
           store<T>(d_scores + at, load<T>(weights + at) * (x - broadcast(delta[i])));
         });
   }

@@ -61,13 +61,14 @@ template<class T, int Vectors, LeftOrder Order, class Sink>
 inline void tile_column(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t depth,
                         const T* left, std::int64_t left_stride, const T* right, std::int64_t right_stride,
                         Sink& sink) {
+  constexpr int kMost = Vectors == 4 ? kTileRows / 2 : kTileRows;
   const auto tiles = [&]<int Rows>() {
     for (; row + Rows <= rows; row += Rows) {
       one_tile<T, Rows, Vectors, Order>(row, column, depth, left, left_stride, right, right_stride, sink);
     }
   };
-  tiles.template operator()<kTileRows>();
-  if constexpr (kTileRows > 8) tiles.template operator()<8>();
+  tiles.template operator()<kMost>();
+  if constexpr (kMost > 8) tiles.template operator()<8>();
   tiles.template operator()<4>();
   tiles.template operator()<2>();
   tiles.template operator()<1>();
@@ -90,6 +91,11 @@ inline void tile_product(std::int64_t rows, std::int64_t columns, std::int64_t d
   } else if (rows == 2) {
     for (; column + 4 * kW <= columns; column += 4 * kW) {
       one_tile<T, 2, 4, Order>(0, column, depth, left, left_stride, right, right_stride, sink);
+    }
+  }
+  if constexpr (kTileRows > 8) {  // enough registers to read the left operand half as often
+    for (; column + 4 * kW <= columns; column += 4 * kW) {
+      tile_column<T, 4, Order>(0, rows, column, depth, left, left_stride, right, right_stride, sink);
     }
   }
   for (; column + 2 * kW <= columns; column += 2 * kW) {
