@@ -91,7 +91,8 @@ std::vector<Hypothesis> all_hypotheses(const TranslationModel& model, const std:
 }  // namespace
 
 TEST_CASE("a beam of one gives what greedy search gives") {
-  for_every_model([](const ModelConfig& config, const std::shared_ptr<Device>& device) {
+  std::set<std::vector<std::int32_t>> different;
+  for_every_model([&](const ModelConfig& config, const std::shared_ptr<Device>& device) {
     const auto model = make_small_model(config, device);
     const Sources sources(some_sentences(9));
     const SearchOptions options;
@@ -102,10 +103,9 @@ TEST_CASE("a beam of one gives what greedy search gives") {
     }
     require_same(beam_search(*model, sources.batch(), options), greedy);
     require_same(search(*model, sources.batch(), options), greedy);
-    std::set<std::vector<std::int32_t>> different;
     for (const auto& result : greedy) different.insert(result.front().tokens);
-    CHECK(different.size() > 1);
   });
+  CHECK(different.size() > 8);
 }
 
 TEST_CASE("a beam as wide as the tree finds the best of all translations") {

@@ -181,8 +181,10 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
   }
   const SearchOptions& search_options = options_.search;
   const std::int64_t rows = search_options.sampling ? search_options.n_best : search_options.beam;
-  for (const Indices& indices : batches(lengths, static_cast<std::size_t>(rows)))
+  for (const Indices& indices : batches(lengths, static_cast<std::size_t>(rows))) {
     translate_batch(translations, indices);
+    if (options_.after_batch) options_.after_batch(indices.size());
+  }
   return translations;
 }
 
@@ -240,6 +242,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
       scored[indices[i]].token_log_probabilities = std::move(scores[i].token_log_probabilities);
       scored[indices[i]].log_probability = scores[i].log_probability;
     }
+    if (options_.after_batch) options_.after_batch(indices.size());
   }
   return scored;
 }

@@ -1,9 +1,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attn/decoding/alignment.h"
@@ -20,6 +22,8 @@ struct TranslatorOptions {
   std::size_t batch_tokens = 8192;
   std::optional<std::size_t> batch_size;  ///< most lines a batch, as a further limit
   bool alignments = false;                ///< find out which source token each target token attends to
+  /// Called after each batch with the number of lines that it held; may throw to stop the work.
+  std::function<void(std::size_t lines)> after_batch;
 };
 
 /// A text line as ids for the model.
