@@ -34,7 +34,7 @@ std::string cut(const std::string& text, std::size_t columns) {
 }  // namespace
 
 std::string format_duration(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e9) + 0.5);
+  const auto whole = static_cast<std::int64_t>(std::lround(std::clamp(seconds, 0.0, 1e9)));
   if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }

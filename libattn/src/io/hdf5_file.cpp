@@ -56,7 +56,7 @@ detail::Handle root_of(hid_t file, const std::string& name) {
 
 detail::Handle create_file(const fs::path& path, const std::string& name) {
   const Scoped creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
-  H5Pset_obj_track_times(creation, 0);
+  H5Pset_obj_track_times(creation, false);
   const Scoped access = access_properties();
   const detail::QuietErrors quiet;
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access);
@@ -231,7 +231,7 @@ File open_checked(const fs::path& path, std::string_view format, int newest_vers
   if (found != format) {
     fail(ExitCode::input_data, "{}: the file has format {}; expected {}", name, found, format);
   }
-  const std::int64_t version = file.attribute<std::int64_t>("format_version");
+  const auto version = file.attribute<std::int64_t>("format_version");
   if (version > newest_version) {
     fail(ExitCode::input_data,
          "{}: {} version {} is newer than this program, which reads up to version {}; update attn", name,

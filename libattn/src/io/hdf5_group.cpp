@@ -40,7 +40,7 @@ std::vector<hsize_t> chunk_extents(const Shape& shape, const Storage& storage) {
 
 Scoped dataset_properties(const Shape& shape, const Storage& storage) {
   Scoped properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  H5Pset_obj_track_times(properties, 0);
+  H5Pset_obj_track_times(properties, false);
   const bool filtered = storage.deflate > 0 || storage.shuffle || storage.fletcher32;
   const bool chunked = storage.extendable || !storage.chunk.empty() || filtered;
   const bool empty_for_good = detail::element_count(shape) == 0 && !storage.extendable;
@@ -133,7 +133,8 @@ std::vector<std::string> Group::dataset_paths() const {
   for (const std::string& name : names()) {
     if (is_dataset(name)) paths.push_back(name);
     if (!is_group(name)) continue;
-    for (const std::string& below : group(name).dataset_paths()) paths.push_back(name + "/" + below);
+    for (const std::string& below : group(name).dataset_paths())
+      paths.push_back(fmt::format("{}/{}", name, below));
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -164,7 +165,7 @@ Group Group::create_group(const std::string& path) {
   const std::string full = join(this->path(), path);
   const Scoped links = link_properties();
   const Scoped properties(H5Pcreate(H5P_GROUP_CREATE), H5Pclose);
-  H5Pset_obj_track_times(properties, 0);
+  H5Pset_obj_track_times(properties, false);
   const hid_t id = checked(*handle().file(), "create", full, [&] {
     return H5Gcreate2(handle().id(), path.c_str(), links, properties, H5P_DEFAULT);
   });

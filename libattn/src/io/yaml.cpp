@@ -4,7 +4,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
-#include <yaml-cpp/parser.h>
+#include <yaml-cpp/parser.h>  // NOLINT(bugprone-forward-declaration-namespace): it declares a Node of its own
 
 #include <algorithm>
 #include <array>
@@ -30,6 +30,20 @@ std::size_t count_nodes(const Node& node) {
   return count;
 }
 
+Node make_node(Node::Kind kind, Position position) {
+  Node node;
+  node.kind = kind;
+  node.position = std::move(position);
+  return node;
+}
+
+Node make_scalar(const std::string& text, bool quoted, Position position) {
+  Node node = make_node(Node::Kind::scalar, std::move(position));
+  node.text = text;
+  node.quoted = quoted;
+  return node;
+}
+
 /// Builds the tree from the parser's events.
 class Builder : public YAML::EventHandler {
  public:
@@ -39,7 +53,7 @@ class Builder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    place(Node{.kind = Node::Kind::null, .position = position(mark)}, anchor);
+    place(make_node(Node::Kind::null, position(mark)), anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
@@ -57,8 +71,7 @@ class Builder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    place(Node{.kind = Node::Kind::scalar, .position = position(mark), .text = value, .quoted = tag == "!"},
-          anchor);
+    place(make_scalar(value, tag == "!", position(mark)), anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -85,7 +98,7 @@ class Builder : public YAML::EventHandler {
   }
 
   void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    frames_.push_back({.node = Node{.kind = kind, .position = position(mark)}, .anchor = anchor});
+    frames_.push_back({.node = make_node(kind, position(mark)), .anchor = anchor});
   }
 
   void close() {

@@ -27,10 +27,10 @@ struct Node {
 
   Kind kind = Kind::null;
   Position position = {};
-  std::string text = {};            ///< of a scalar
-  bool quoted = false;              ///< whether the scalar stood in quotation marks
-  std::vector<Node> items = {};     ///< of a sequence
-  std::vector<Entry> entries = {};  ///< of a map, in the file's order; a duplicated key only once
+  std::string text = {};       ///< of a scalar
+  bool quoted = false;         ///< whether the scalar stood in quotation marks
+  std::vector<Node> items;     ///< of a sequence
+  std::vector<Entry> entries;  ///< of a map, in the file's order; a duplicated key only once
 
   bool is_null() const { return kind == Kind::null; }
   bool is_scalar() const { return kind == Kind::scalar; }

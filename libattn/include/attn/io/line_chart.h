@@ -1,0 +1,43 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attn {
+
+/// One line of a chart. Points that are not finite, or not positive on a logarithmic axis, leave a gap.
+struct ChartSeries {
+  std::string name;
+  std::vector<double> x = {};
+  std::vector<double> y = {};  ///< as many as x
+  bool dashed = false;
+  bool markers = false;  ///< a dot at every point, for few points
+};
+
+struct ChartAxis {
+  std::string label;
+  bool logarithmic = false;
+  std::optional<double> minimum = {};  ///< default: from the data
+  std::optional<double> maximum = {};
+};
+
+/// A line chart, for learning curves and the like.
+struct LineChart {
+  std::string title;
+  ChartAxis x;
+  ChartAxis y;
+  std::vector<ChartSeries> series;
+  int width = 760;  ///< of the viewBox, in pixels at 100 %
+  int height = 440;
+};
+
+/// Round tick values that lie within [minimum, maximum], about `wanted` of them: steps of 1, 2 or 5 times a
+/// power of ten; on a logarithmic axis powers of ten, with 2 and 5 between them where there is room.
+std::vector<double> chart_ticks(double minimum, double maximum, int wanted, bool logarithmic);
+
+/// The chart as an SVG document: colours that people with colour blindness can tell apart (Okabe and Ito
+/// 2008), a white background, text as text. The same chart gives the same bytes. Throws Error
+/// (ExitCode::internal) when a series has more x than y or the other way round.
+std::string to_svg(const LineChart& chart);
+
+}  // namespace attn
