@@ -230,7 +230,7 @@ class Drawing {
     write(title_x(), y_.begin + 42, "middle", chart_.x.label);
     const double middle = (y_.begin + y_.end) / 2;
     write(18, middle, "middle", chart_.y.label,
-          fmt::format(R"( transform="rotate(-90 18 {})")", pixels(middle)));
+          fmt::format(R"svg( transform="rotate(-90 18 {})")svg", pixels(middle)));
   }
 
   std::string stroke(std::size_t index) const {
