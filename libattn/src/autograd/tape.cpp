@@ -1,5 +1,7 @@
 #include "attn/autograd/tape.h"
 
+#include <algorithm>
+
 #include "attn/core/error.h"
 #include "attn/ops/ops.h"
 
@@ -19,18 +21,23 @@ Tensor Tape::watch(const Tensor& value, const Tensor& gradient) {
 
 void Tape::record(const ops::Call& call, ops::Tensors& outputs) {
   if (!recording_) return;
+  if (std::none_of(call.inputs.begin(), call.inputs.end(), [this](const Tensor& x) { return needs(x); }))
+    return;
   for (Tensor& output : outputs) {
     if (!output.defined()) continue;
-    const auto index = static_cast<std::int32_t>(variables_.size());
+    const auto number = static_cast<std::int32_t>(variables_.size() + forgotten_);
     variables_.emplace_back();
-    output = output.recorded(this, index);
+    output = output.recorded(this, number);
   }
   nodes_.push_back({call, outputs});
 }
 
 void Tape::backward(const Tensor& loss, const Tensor& cotangent) {
-  if (loss.recorder() != this)
-    fail(ExitCode::internal, "backward() of a tensor that this tape did not record");
+  if (!needs(loss)) fail(ExitCode::internal, "backward() of a tensor that this tape did not record");
+  if (cotangent.defined() && cotangent.shape() != loss.shape()) {
+    fail(ExitCode::internal, "backward() of a tensor of shape {} with a cotangent of shape {}", loss.shape(),
+         cotangent.shape());
+  }
   if (!cotangent.defined() && loss.elements() != 1) {
     fail(ExitCode::internal, "backward() of a tensor of shape {} needs a cotangent", loss.shape());
   }
@@ -61,18 +68,29 @@ void Tape::backward(const Tensor& loss, const Tensor& cotangent) {
 }
 
 void Tape::clear() {
+  constexpr std::uint32_t most = 1u << 30;
   nodes_.clear();
+  forgotten_ += static_cast<std::uint32_t>(variables_.size() - leaves_.size());
+  if (forgotten_ > most) forgotten_ = 0;
   variables_.resize(leaves_.size());
 }
 
 Tape::Variable& Tape::of(const Tensor& variable) {
-  return variables_[static_cast<std::size_t>(variable.variable())];
+  return variables_[*index_of(variable)];
+}
+
+std::optional<std::size_t> Tape::index_of(const Tensor& variable) const {
+  if (variable.recorder() != this || variable.variable() < 0) return std::nullopt;
+  const auto number = static_cast<std::size_t>(variable.variable());
+  if (number < leaves_.size()) return number;
+  if (number < leaves_.size() + forgotten_ || number >= variables_.size() + forgotten_) return std::nullopt;
+  return number - forgotten_;
 }
 
 Tensor Tape::gradient(const Tensor& variable) const {
-  const auto index = static_cast<std::size_t>(variable.variable());
-  if (variable.recorder() != this || index >= variables_.size() || !variables_[index].filled) return {};
-  return variables_[index].gradient;
+  const auto index = index_of(variable);
+  if (!index || !variables_[*index].filled) return {};
+  return variables_[*index].gradient;
 }
 
 ops::Into Tape::into(const Tensor& variable) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,7 +34,7 @@ class Tape final : public Recorder, private ops::GradientStore {
     return found.defined() ? found.reshaped(leaf.shape()) : found;
   }
 
-  /// Forgets everything but the leaves.
+  /// Forgets everything but the leaves. What was computed before is a constant afterwards.
   void clear();
 
   /// While off, operations on this tape's tensors run without being remembered: inference in the middle of
@@ -59,15 +60,20 @@ class Tape final : public Recorder, private ops::GradientStore {
     bool fixed = false;   // the gradient tensor was given by the user
   };
 
-  bool needs(const Tensor& variable) const override { return variable.recorder() == this; }
+  bool needs(const Tensor& variable) const override { return index_of(variable).has_value(); }
   Tensor gradient(const Tensor& variable) const override;
   ops::Into into(const Tensor& variable) override;
   void add(const Tensor& variable, const Tensor& contribution) override;
   Variable& of(const Tensor& variable);
+  /// Its place in variables_, nothing for what this tape does not know (any more).
+  std::optional<std::size_t> index_of(const Tensor& variable) const;
 
   std::vector<Variable> variables_;
   std::vector<Tensor> leaves_;
   std::vector<Node> nodes_;
+  // Leaves are numbered by their place. All other variables are numbered on over clear(), so that a tensor
+  // that outlives it is not taken for a later one.
+  std::uint32_t forgotten_ = 0;
   bool recording_ = true;
 };
 
