@@ -18,6 +18,12 @@ Tensors clip_decomposed(const Call& call, std::span<const Into> into) {
 const Operation clip_by_norm_operation{
     .kind = ATTN_OP_CLIP_BY_NORM,
     .name = "clip_by_norm",
+    .flops =
+        [](const Call&, const TensorSpecs& out) {
+          double elements = 0;
+          for (std::size_t i = 0; i < out.size(); ++i) elements += elements_of(out, i);
+          return elements;
+        },
     .decomposition = clip_decomposed,
     .in_out = 0x7FFFu,
 };

@@ -8,6 +8,8 @@ const Operation select_operation{
     .name = "select",
     .shapes =
         [](const Call& call) {
+          require(call.input(1).dtype() == call.input(2).dtype(), "select: operands have types {} and {}",
+                  name_of(call.input(1).dtype()), name_of(call.input(2).dtype()));
           const Shape operands = broadcast("select", call.input(1).shape(), call.input(2).shape());
           return TensorSpecs{{broadcast("select", call.input(0).shape(), operands), call.input(1).dtype()}};
         },

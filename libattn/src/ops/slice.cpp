@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include "internal.h"
 
 namespace attn::ops {
@@ -10,8 +12,8 @@ void check_range(const char* operation, const Shape& whole, std::span<const std:
     const std::int64_t from = start[static_cast<std::size_t>(axis)];
     fits = from >= 0 && from <= whole[axis] && size[axis] <= whole[axis] - from;
   }
-  require(fits, "{}: a part of shape {} at {} leaves a tensor of shape {}", operation, size, Shape(start),
-          whole);
+  require(fits, "{}: a part of shape {} at [{}] leaves a tensor of shape {}", operation, size,
+          fmt::join(start, ", "), whole);
 }
 
 attn_slice_params params_of(std::span<const std::int64_t> start) {
