@@ -9,6 +9,7 @@
 #include "attn/ops/ops.h"
 #include "attn/runtime/random.h"
 #include "support/catch.h"
+#include "support/error_of.h"
 
 namespace attn::test {
 
@@ -21,11 +22,14 @@ std::vector<Scenario> all_scenarios() {
   return all;
 }
 
-std::shared_ptr<Device> device_or_warning(const std::string& backend) {
+std::shared_ptr<Device> device_if_there(const std::string& backend, std::string* why_not) {
   try {
     return Device::open(backend);
   } catch (const Error& error) {
-    WARN("not tested: " << error.what());
+    const std::string message = error.what();
+    // A plugin that is there but broken is not passed over.
+    if (!contains(message, "unknown backend") && !contains(message, "has no device")) throw;
+    if (why_not != nullptr) *why_not = message;
     return nullptr;
   }
 }

@@ -28,8 +28,8 @@ std::vector<Scenario> loss_scenarios();
 std::vector<Scenario> in_place_scenarios();
 std::vector<Scenario> all_scenarios();
 
-/// The device of a backend, or null and a message if its plugin is not there.
-std::shared_ptr<Device> device_or_warning(const std::string& backend);
+/// The device of a backend, or null and the reason if its plugin or a device for it is not there.
+std::shared_ptr<Device> device_if_there(const std::string& backend, std::string* why_not = nullptr);
 /// The device that every other one is compared with.
 std::shared_ptr<Device> reference_device();
 

@@ -34,8 +34,12 @@ void check_same(const std::shared_ptr<Device>& expected_of, const std::shared_pt
 }
 
 void check_backend(const std::string& backend) {
-  const auto found = device_or_warning(backend);
-  if (!found) return;
+  std::string why_not;
+  const auto found = device_if_there(backend, &why_not);
+  if (!found) {
+    WARN("not tested: " << why_not);
+    return;
+  }
   const auto expected = reference_device();
   for (const Scenario& scenario : all_scenarios()) {
     check_same(expected, found, scenario, DType::f64, 1e-12);
