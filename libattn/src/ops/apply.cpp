@@ -78,7 +78,11 @@ Tensors run_decomposed(const Call& call, const TensorSpecs& specs, std::span<con
   if (detached.operation->accumulates) detached.params.set_accumulate(0);
   Tensors outputs = call.operation->decomposition(detached, into);
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (!call.wants(i) || i >= into.size() || !into[i].target.defined()) continue;
+    if (!call.wants(i)) {
+      outputs[i] = {};  // computed on the way; a tape is not to keep it
+      continue;
+    }
+    if (i >= into.size() || !into[i].target.defined()) continue;
     const Tensor result = outputs[i].reshaped(into[i].target.shape());
     copy_into(into[i].target, into[i].accumulate ? add(into[i].target.detached(), result) : result);
     outputs[i] = into[i].target;

@@ -65,8 +65,9 @@ Tensor picked(const Tensor& logits, const Tensor& positions) {
 // sum of q log q, which only ATTN_SMOOTH_OTHERS counts
 double entropy_term(const attn_cross_entropy_params& params, const Target& target, std::int64_t classes) {
   if (params.smoothing_kind == ATTN_SMOOTH_UNIFORM || params.smoothing == 0.0) return 0.0;
+  const std::int64_t others = excludes(params) ? classes - 2 : classes - 1;
   return target.label * std::log(target.label) +
-         (target.other > 0 ? as_double(classes - 2) * target.other * std::log(target.other) : 0.0);
+         (target.other > 0 ? as_double(others) * target.other * std::log(target.other) : 0.0);
 }
 
 // loss = sum(q) log_sum_exp - sum(q logits) + sum(q log q), 0 for padding
