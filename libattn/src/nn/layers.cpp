@@ -9,9 +9,8 @@ double reciprocal_root(std::int64_t size) {
   return 1.0 / std::sqrt(static_cast<double>(size));
 }
 
-const Tensor& value_or_absent(const ParameterHandle& parameter) {
-  static const Tensor absent;
-  return parameter != nullptr ? parameter->tensor : absent;
+Tensor value_or_absent(const ParameterHandle& parameter) {
+  return parameter != nullptr ? parameter->tensor : Tensor{};
 }
 
 }  // namespace

@@ -14,18 +14,22 @@ constexpr std::int64_t alignment_in_elements = 16;
 
 std::vector<double> first_values(const Parameter& parameter, std::uint64_t seed) {
   const auto count = parameter.shape.elements();
+  std::vector<double> values(static_cast<std::size_t>(count), 0.0);
   RandomSequence random(seed, parameter.path);
   switch (parameter.initialization.kind) {
     case Initialization::Kind::ones:
-      return std::vector<double>(static_cast<std::size_t>(count), 1.0);
+      std::fill(values.begin(), values.end(), 1.0);
+      break;
     case Initialization::Kind::uniform:
-      return uniform_values(random, count, parameter.initialization.spread);
+      values = uniform_values(random, count, parameter.initialization.spread);
+      break;
     case Initialization::Kind::normal:
-      return normal_values(random, count, parameter.initialization.spread);
+      values = normal_values(random, count, parameter.initialization.spread);
+      break;
     case Initialization::Kind::zeros:
       break;
   }
-  return std::vector<double>(static_cast<std::size_t>(count), 0.0);
+  return values;
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ std::vector<double> sinusoidal_positions(std::int64_t count, std::int64_t width,
   std::vector<double> values(static_cast<std::size_t>(count * width));
   for (std::int64_t position = 0; position < count; ++position) {
     for (std::int64_t column = 0; column < width; ++column) {
-      const double exponent = static_cast<double>(column / 2 * 2) / static_cast<double>(width);
+      const std::int64_t even = column - column % 2;
+      const double exponent = static_cast<double>(even) / static_cast<double>(width);
       const double angle = static_cast<double>(position) / std::pow(base, exponent);
       values[static_cast<std::size_t>(position * width + column)] =
           column % 2 == 0 ? std::sin(angle) : std::cos(angle);
