@@ -22,17 +22,19 @@ struct Setting {
   std::string name;
 };
 
-/// f64 and f32 on every backend that a test must pass on; a plugin that is not there is a warning.
+/// f64 and f32 on every backend that a test must pass on. A plugin that was not built is a warning; one that
+/// is there and does not open is a failure.
 inline std::vector<Setting> settings() {
+  const std::vector<BackendListing> built = list_backends();
   std::vector<Setting> all;
   for (const std::string backend : {"reference", "eigen"}) {
-    try {
-      const auto device = Device::open(backend);
-      all.push_back({device, DType::f64, 1e-9, backend + " f64"});
-      all.push_back({device, DType::f32, 1e-4, backend + " f32"});
-    } catch (const Error& error) {
-      WARN("not tested: " << error.what());
+    if (std::none_of(built.begin(), built.end(), [&](const auto& found) { return found.name == backend; })) {
+      WARN("not tested, the plugin is not built: " << backend);
+      continue;
     }
+    const auto device = Device::open(backend);
+    all.push_back({device, DType::f64, 1e-9, backend + " f64"});
+    all.push_back({device, DType::f32, 1e-4, backend + " f32"});
   }
   REQUIRE_FALSE(all.empty());
   return all;

@@ -17,7 +17,7 @@ MultiHeadAttention::Options attention_options(const ModelConfig& config, Attenti
 
 // A tied table also is the output layer's weight, and then starts small enough for its logits.
 TokenEmbedding::Options embedding_options(const ModelConfig& config) {
-  const double width = static_cast<double>(config.hidden_size);
+  const auto width = static_cast<double>(config.hidden_size);
   const bool tied = config.tying != ModelConfig::Tying::none;
   return {std::sqrt(width), config.positions, config.max_length, config.dropout,
           Initialization::normal(tied ? 1.0 / std::sqrt(width) : 1.0)};
