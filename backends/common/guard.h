@@ -48,7 +48,9 @@ inline attn_status report(attn_error* error, attn_status status, int op_index, c
   if (error == nullptr) return status;
   error->status = status;
   error->op_index = op_index;
-  if (op_index >= 0) {
+  if (status == ATTN_OK) {
+    error->message[0] = '\0';  // the usual case, once an operation: it should cost nothing
+  } else if (op_index >= 0) {
     std::snprintf(error->message, sizeof error->message, "operation %d: %s", op_index, text);
   } else {
     copy_text(error->message, text);

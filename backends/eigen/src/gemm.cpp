@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "packet.h"
+#include "vector_loops.h"
 
 namespace attn::eigen {
 namespace {
@@ -39,35 +39,35 @@ struct Tile {
 // With Packed, a is kTileRows values for each inner index; otherwise it is row-major.
 template<class T, int Rows, int Vectors, bool Packed>
 void compute_tile(const Tile<T>& tile) {
-  Packet<T> sums[Rows][Vectors];
+  Vec<T> sums[Rows][Vectors];
   for (auto& row : sums) {
-    for (Packet<T>& sum : row) sum = broadcast<T>(T(0));
+    for (Vec<T>& sum : row) sum = broadcast(T(0));
   }
   const T* a = tile.a;
   const T* b = tile.b;
   const std::int64_t a_step = tile.a_step, b_step = tile.b_step;
   for (std::int64_t k = tile.depth; k > 0; --k) {
-    Packet<T> right[Vectors];
-    for (int j = 0; j < Vectors; ++j) right[j] = load<T>(b + j * kLanes<T>);
+    Vec<T> right[Vectors];
+    for (int j = 0; j < Vectors; ++j) right[j] = load<T>(b + j * kWidth<T>);
     for (int i = 0; i < Rows; ++i) {
-      const Packet<T> left = broadcast<T>(Packed ? a[i] : a[i * a_step]);
-      for (int j = 0; j < Vectors; ++j) sums[i][j] = Eigen::internal::pmadd(left, right[j], sums[i][j]);
+      const Vec<T> left = broadcast(Packed ? a[i] : a[i * a_step]);
+      for (int j = 0; j < Vectors; ++j) sums[i][j] = left * right[j] + sums[i][j];
     }
     a += Packed ? kTileRows : 1;
     b += b_step;
   }
-  const Packet<T> alpha = broadcast<T>(tile.alpha);
+  const Vec<T> alpha = broadcast(tile.alpha);
   for (int i = 0; i < Rows; ++i) {
     T* c = tile.c + i * tile.c_step;
     for (int j = 0; j < Vectors; ++j) {
-      const std::int64_t left = tile.columns - j * kLanes<T>;
-      Packet<T> value = alpha * sums[i][j];
-      if (left >= kLanes<T>) {
-        if (tile.add) value = Eigen::internal::padd(load<T>(c + j * kLanes<T>), value);
-        store<T>(c + j * kLanes<T>, value);
+      const std::int64_t left = tile.columns - j * kWidth<T>;
+      Vec<T> value = alpha * sums[i][j];
+      if (left >= kWidth<T>) {
+        if (tile.add) value = load<T>(c + j * kWidth<T>) + value;
+        store<T>(c + j * kWidth<T>, value);
       } else {
-        if (tile.add) value = Eigen::internal::padd(load_part<T>(c + j * kLanes<T>, left), value);
-        store_part<T>(c + j * kLanes<T>, value, left);
+        if (tile.add) value = load_partial(c + j * kWidth<T>, left) + value;
+        store_partial(c + j * kWidth<T>, left, value);
       }
     }
   }
@@ -93,15 +93,17 @@ TileFunction<T> tile_function(std::int64_t rows, std::int64_t vectors) {
 template<class T>
 void pack_transposed(std::int64_t rows, std::int64_t to_rows, std::int64_t depth, const T* from,
                      std::int64_t from_step, T* to, std::int64_t to_step) {
-  constexpr std::int64_t lanes = kLanes<T>;
+  constexpr std::int64_t lanes = Eigen::internal::unpacket_traits<Packet<T>>::size;
   std::int64_t i = 0;
   for (; i + lanes <= rows; i += lanes) {
     std::int64_t k = 0;
     for (; k + lanes <= depth; k += lanes) {
       Eigen::internal::PacketBlock<Packet<T>, static_cast<int>(lanes)> block;
-      for (std::int64_t r = 0; r < lanes; ++r) block.packet[r] = load<T>(from + (i + r) * from_step + k);
+      for (std::int64_t r = 0; r < lanes; ++r)
+        block.packet[r] = Eigen::internal::ploadu<Packet<T>>(from + (i + r) * from_step + k);
       if constexpr (lanes > 1) Eigen::internal::ptranspose(block);
-      for (std::int64_t r = 0; r < lanes; ++r) store<T>(to + (k + r) * to_step + i, block.packet[r]);
+      for (std::int64_t r = 0; r < lanes; ++r)
+        Eigen::internal::pstoreu(to + (k + r) * to_step + i, block.packet[r]);
     }
     for (; k < depth; ++k) {
       for (std::int64_t r = 0; r < lanes; ++r) to[k * to_step + i + r] = from[(i + r) * from_step + k];
@@ -116,9 +118,9 @@ void pack_transposed(std::int64_t rows, std::int64_t to_rows, std::int64_t depth
 template<class T>
 void pack_rows(std::int64_t columns, std::int64_t to_columns, std::int64_t depth, const T* from,
                std::int64_t from_step, T* to, std::int64_t to_step) {
-  const std::int64_t whole = columns / kLanes<T> * kLanes<T>;
+  const std::int64_t whole = columns / kWidth<T> * kWidth<T>;
   for (std::int64_t k = 0; k < depth; ++k) {
-    for (std::int64_t i = 0; i < whole; i += kLanes<T>) store<T>(to + i, load<T>(from + i));
+    for (std::int64_t i = 0; i < whole; i += kWidth<T>) store<T>(to + i, load<T>(from + i));
     for (std::int64_t i = whole; i < to_columns; ++i) to[i] = i < columns ? from[i] : T(0);
     from += from_step;
     to += to_step;
@@ -149,7 +151,7 @@ struct Part {
 // place.
 template<class T>
 void multiply_row_block(const Part<T>& part, const T* packed_b, T* packed_a) {
-  constexpr std::int64_t lanes = kLanes<T>;
+  constexpr std::int64_t lanes = kWidth<T>;
   const bool a_in_place = part.a.column_step == 1;
   if (!a_in_place) {
     for (std::int64_t i = 0; i < part.rows; i += kTileRows) {
@@ -189,7 +191,7 @@ void multiply_row_block(const Part<T>& part, const T* packed_b, T* packed_a) {
 
 template<class T>
 void pack_panels(const Part<T>& part, T* to) {
-  constexpr std::int64_t lanes = kLanes<T>;
+  constexpr std::int64_t lanes = kWidth<T>;
   const std::int64_t vectors = (part.columns + lanes - 1) / lanes;
   for (std::int64_t done = 0; done < vectors;) {
     const std::int64_t width = panel_vectors(vectors - done) * lanes;
@@ -214,7 +216,7 @@ void apply_epilogue(const Epilogue<T>& epilogue, std::int64_t rows, std::int64_t
       T* row = c + i * c_step;
       if (epilogue.bias != nullptr) {
         transform<T>(
-            columns, row, [&](Packet<T> x, Packet<T> bias) { return function(x + bias); }, row,
+            columns, row, [&](Vec<T> x, Vec<T> bias) { return function(x + bias); }, row,
             epilogue.bias + first_column);
       } else {
         transform<T>(columns, row, function, row);
@@ -223,29 +225,29 @@ void apply_epilogue(const Epilogue<T>& epilogue, std::int64_t rows, std::int64_t
   };
   switch (epilogue.activation) {
     case ATTN_ACTIVATION_RELU:
-      pass([](Packet<T> x) { return rectify<T>(x); });
+      pass([](Vec<T> x) { return rectify<T>(x); });
       break;
     case ATTN_ACTIVATION_TANH:
-      pass([](Packet<T> x) { return hyperbolic_tangent<T>(x); });
+      pass([](Vec<T> x) { return hyperbolic_tangent<T>(x); });
       break;
     case ATTN_ACTIVATION_SIGMOID:
-      pass([](Packet<T> x) { return sigmoid<T>(x); });
+      pass([](Vec<T> x) { return sigmoid<T>(x); });
       break;
     default:
-      if (epilogue.bias != nullptr) pass([](Packet<T> x) { return x; });
+      if (epilogue.bias != nullptr) pass([](Vec<T> x) { return x; });
   }
 }
 
 template<class T>
 void scale_rows(std::int64_t rows, std::int64_t columns, T beta, T* c, std::int64_t c_step) {
-  const Packet<T> factor = broadcast<T>(beta);
+  const Vec<T> factor = broadcast(beta);
   for (std::int64_t i = 0; i < rows; ++i) {
     T* row = c + i * c_step;
     if (beta == T(0))
       std::fill(row, row + columns, T(0));
     else
       transform<T>(
-          columns, row, [&](Packet<T> x) { return x * factor; }, row);
+          columns, row, [&](Vec<T> x) { return x * factor; }, row);
   }
 }
 
@@ -258,10 +260,10 @@ void multiply_here(Workspace& workspace, std::int64_t rows, std::int64_t columns
   if (rows == 0 || columns == 0) return;
   if (depth == 0 || (beta != T(0) && beta != T(1))) scale_rows(rows, columns, beta, c, c_step);
   // A vector with one column or row has no step along the other axis; it may be read either way.
-  const bool b_in_place = b.column_step == 1 && columns % kLanes<T> == 0 && rows <= 2 * kTileRows;
+  const bool b_in_place = b.column_step == 1 && columns % kWidth<T> == 0 && rows <= 2 * kTileRows;
   const std::int64_t largest_depth = std::min(depth, kDepth);
   const std::int64_t b_size =
-      b_in_place ? 0 : largest_depth * round_up(std::min(columns, kColumns), kLanes<T>);
+      b_in_place ? 0 : largest_depth * round_up(std::min(columns, kColumns), kWidth<T>);
   const std::int64_t a_size =
       a.column_step == 1 ? 0 : largest_depth * round_up(std::min(rows, kRows), kTileRows);
   const auto scratch = workspace.take<T>(b_size + a_size);
@@ -304,9 +306,9 @@ void multiply(KernelContext& context, std::int64_t rows, std::int64_t columns, s
     multiply_here(context.workspace, rows, columns, depth, alpha, a, b, beta, c, c_step, epilogue);
     return;
   }
-  const std::int64_t column_unit = kTileVectors * kLanes<T>;
+  const std::int64_t column_unit = kTileVectors * kWidth<T>;
   const std::int64_t column_parts = std::clamp<std::int64_t>(columns / column_unit, 1, wanted);
-  const std::int64_t width = round_up((columns + column_parts - 1) / column_parts, kLanes<T>);
+  const std::int64_t width = round_up((columns + column_parts - 1) / column_parts, kWidth<T>);
   const std::int64_t across = (columns + width - 1) / width;
   const std::int64_t row_parts =
       std::clamp<std::int64_t>(wanted / across, 1, std::max<std::int64_t>(rows / 32, 1));
