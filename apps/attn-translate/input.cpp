@@ -21,7 +21,8 @@ constexpr int interruption_milliseconds = 200;
 
 bool has_bytes(int descriptor, int milliseconds) {
   pollfd entry{descriptor, POLLIN, 0};
-  return ::poll(&entry, 1, milliseconds) != 0;
+  const int ready = ::poll(&entry, 1, milliseconds);
+  return ready > 0 || (ready < 0 && errno != EINTR);  // after another failure, read says what is wrong
 }
 
 bool is_regular_file(int descriptor) {

@@ -31,7 +31,7 @@ says() {
 run() {
     local status=$1 what=$2 found=0
     shift 2
-    "$translate" --backend "$backend" --threads 1 "$@" >stdout 2>stderr || found=$?
+    timeout 120 "$translate" --backend "$backend" --threads 1 "$@" >stdout 2>stderr || found=$?
     same "$found" "$status" "exit status: $what ($(cat stderr))"
 }
 
