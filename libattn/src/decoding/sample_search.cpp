@@ -66,6 +66,7 @@ std::vector<std::vector<Hypothesis>> sample_search(const TranslationModel& model
 
   std::vector<Draw> draws = first_draws(options, source.size, indices);
   std::vector<std::int32_t> rows;
+  rows.reserve(draws.size());
   for (const Draw& draw : draws) rows.push_back(static_cast<std::int32_t>(draw.sentence));
   choose_rows(*state, rows, results.size());
   std::vector<std::int32_t> last_tokens(draws.size(), Vocabulary::bos);

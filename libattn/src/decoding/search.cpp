@@ -1,5 +1,6 @@
 #include "attn/decoding/search.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -48,7 +49,7 @@ std::vector<std::vector<Hypothesis>> search(const TranslationModel& model, const
   if (options.beam > 1) return beam_search(model, source, options);
   std::vector<std::vector<Hypothesis>> results;
   for (Hypothesis& hypothesis : greedy_search(model, source, options)) {
-    results.push_back({});
+    results.emplace_back();
     results.back().push_back(std::move(hypothesis));
   }
   return results;
