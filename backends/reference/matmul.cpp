@@ -12,7 +12,7 @@ template<typename T>
 class Factor {
  public:
   Factor(const attn_tensor& tensor, bool transposed)
-      : data_(data<const T>(tensor)), row_step_(columns(tensor)), column_step_(1) {
+      : data_(data<const T>(tensor)), row_step_(columns(tensor)) {
     if (tensor.rank > 2) entry_step_ = dims(tensor).last(1) * dims(tensor).last(0);
     if (transposed) std::swap(row_step_, column_step_);
   }
@@ -23,7 +23,8 @@ class Factor {
 
  private:
   const T* data_;
-  int64_t row_step_, column_step_;
+  int64_t row_step_;
+  int64_t column_step_ = 1;
   int64_t entry_step_ = 0;  // a factor of rank 2 is used for the whole batch
 };
 

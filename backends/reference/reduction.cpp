@@ -43,10 +43,10 @@ void reduce(const OpView& op) {
   }
 
   const bool is_mean = params.function == ATTN_REDUCE_MEAN && elements(x) > 0;
-  const double count = is_mean ? static_cast<double>(elements(x) / elements(y)) : 1.0;
+  const int64_t count = is_mean ? elements(x) / elements(y) : 1;
   for (int64_t i = 0; i < elements(y); ++i) {
     const double old = params.accumulate != 0 ? data<T>(y)[i] : 0.0;
-    data<T>(y)[i] = static_cast<T>(old + totals[i] / count);
+    data<T>(y)[i] = static_cast<T>(old + totals[i] / static_cast<double>(count));
   }
 }
 

@@ -72,7 +72,8 @@ void run_batch_norm_gradient(const OpView& op, KernelContext& context) {
   T* const factor = scratch.data();
   T* const d_gain = factor + width;
   T* const d_bias = d_gain + width;
-  reciprocal_deviations(width, data<const T>(op.input(3)), op.params<attn_batch_norm_params>().epsilon, factor);
+  reciprocal_deviations(width, data<const T>(op.input(3)), op.params<attn_batch_norm_params>().epsilon,
+                        factor);
   const auto product = [](Vec<T> d, Vec<T> a, Vec<T> m, Vec<T> f) { return d * ((a - m) * f); };
   sum_rows<T>(
       context, row_count, width,
@@ -96,9 +97,7 @@ void run_batch_norm_gradient(const OpView& op, KernelContext& context) {
     for (std::int64_t row = first; row < first + count; ++row) {
       T* to = d_x + row * width;
       const auto gradient = [=](Vec<T> d, Vec<T> a, Vec<T> m, Vec<T> f, Vec<T> g, Vec<T> sum_along,
-                                Vec<T> sum) {
-        return g * f * (d - share * (sum + (a - m) * f * sum_along));
-      };
+                                Vec<T> sum) { return g * f * (d - share * (sum + (a - m) * f * sum_along)); };
       if (accumulate) {
         transform<T>(
             width, to, [=](Vec<T> old, auto... v) { return old + gradient(v...); }, to, d_y + row * width,

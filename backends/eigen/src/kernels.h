@@ -55,8 +55,12 @@ template<class T> void run_additive_attention(const OpView& op, KernelContext& c
 template<class T> void run_additive_attention_gradient(const OpView& op, KernelContext& context);
 template<class T> void run_layer_norm(const OpView& op, KernelContext& context);
 template<class T> void run_layer_norm_gradient(const OpView& op, KernelContext& context);
+template<class T> void run_batch_norm(const OpView& op, KernelContext& context);
+template<class T> void run_batch_norm_gradient(const OpView& op, KernelContext& context);
 template<class T> void run_gru_sequence(const OpView& op, KernelContext& context);
 template<class T> void run_gru_sequence_gradient(const OpView& op, KernelContext& context);
+template<class T> void run_conv_1d(const OpView& op, KernelContext& context);
+template<class T> void run_conv_1d_gradient(const OpView& op, KernelContext& context);
 template<class T> void run_embed(const OpView& op, KernelContext& context);
 template<class T> void run_embed_gradient(const OpView& op, KernelContext& context);
 template<class T> void run_cross_entropy(const OpView& op, KernelContext& context);

@@ -70,7 +70,8 @@ struct Forward {
     }
     for (; i < width; i += kWidth<T>) {
       const std::int64_t left = std::min(width - i, kWidth<T>);
-      const Vec<T> centred = left == kWidth<T> ? load<T>(s + i) - shift : load_part<T>(s + i, left, m) - shift;
+      const Vec<T> centred =
+          left == kWidth<T> ? load<T>(s + i) - shift : load_part<T>(s + i, left, m) - shift;
       squares[0] += centred * centred;
     }
     const T variance = share * horizontal_sum<T>(squares[0] + squares[1]);
@@ -238,7 +239,7 @@ void run_layer_norm_gradient(const OpView& op, KernelContext& context) {
   const std::int64_t block = 4 * inner;
   const std::int64_t blocks = (row_count + block - 1) / block, step = 2 * padded<T>(width);
   const auto parts = context.workspace.take<T>(sums ? blocks * step : 0);
-  for_pieces(context.threads, blocks, 1, [&](std::int64_t first_block, std::int64_t block_count) {
+  for_pieces(context.threads, blocks, 4, [&](std::int64_t first_block, std::int64_t block_count) {
     const auto buffer = context.workspace.take<T>(inner * width);
     for (std::int64_t number = first_block; number < first_block + block_count; ++number) {
       T* part = sums ? parts.data() + number * step : nullptr;

@@ -105,7 +105,8 @@ void run_embed(const OpView& op, KernelContext& context) {
   const DropoutMask<T> mask = embed_mask<T>(params, op.input(3));
   const Vec<T> scale = broadcast(static_cast<T>(params.scale));
   const T* rows_of_table = data<const T>(table);
-  const T* positions = op.has_input(2) ? data<const T>(op.input(2)) + params.position_offset * width : nullptr;
+  const T* positions =
+      op.has_input(2) ? data<const T>(op.input(2)) + params.position_offset * width : nullptr;
   const auto* id = data<const std::int32_t>(ids);
   T* y = data<T>(op.output(0));
   for_rows(context.threads, elements(ids), width, mask.active() ? 2 : 1,

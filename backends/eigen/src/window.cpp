@@ -1,5 +1,5 @@
-// The windows of a 1-d convolution as rows of a matrix, the transpose of that map, and convolution as a product
-// with these rows, one batch entry at a time.
+// The windows of a 1-d convolution as rows of a matrix, the transpose of that map, and convolution as a
+// product with these rows, one batch entry at a time.
 #include "column_sums.h"
 #include "gemm.h"
 #include "parallel.h"
@@ -73,8 +73,8 @@ void run_fold_1d(const OpView& op, KernelContext& context) {
   const Windows windows(op, x, y.dims[1]);
   for_rows(context.threads, x.dims[0], windows.size(), 1, [&](std::int64_t first, std::int64_t count) {
     for (std::int64_t b = first; b < first + count; ++b) {
-      windows.fold(data<const T>(y) + b * windows.size(),
-                   data<T>(x) + b * windows.steps * windows.channels, false);
+      windows.fold(data<const T>(y) + b * windows.size(), data<T>(x) + b * windows.steps * windows.channels,
+                   false);
     }
   });
 }

@@ -20,7 +20,8 @@ enum class ExitCode : int {
   interrupted = 130  ///< stopped by a signal, after saving
 };
 
-/// Every error that attn reports: one clear sentence that names place and remedy, and the exit code it leads to.
+/// Every error that attn reports: one clear sentence that names place and remedy, and the exit code it leads
+/// to.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
