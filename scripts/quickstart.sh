@@ -11,10 +11,10 @@ cmake --build build/quickstart --target attn-train attn-translate attn-backend-e
 
 bin=build/quickstart/bin
 started=$SECONDS
-for model in seq2seq seq2seq-attention transformer; do
+for model in seq2seq seq2seq-attention; do
   echo
-  echo "== configs/d2l/$model.yaml: the book's model on the bundled phrase book"
-  "$bin/attn-train" "configs/d2l/$model.yaml" --force
+  echo "== configs/small-world/$model.yaml"
+  "$bin/attn-train" "configs/small-world/$model.yaml" --force
 done
 
 echo
