@@ -68,15 +68,16 @@ inline AttentionSizes expect_attention(const OpView& op) {
   expect_params(op);
   const auto params = op.params<attn_attention_params>();
   expect_masking(params.masking);
-  require(params.heads >= 1, message("heads must be at least 1, found %d", params.heads));
+  require(params.heads >= 1, [&] { return message("heads must be at least 1, found %d", params.heads); });
   const attn_tensor &query = op.input(0), &key = op.input(1), &value = op.input(2);
   expect_float_of_rank(op, query, 3);
   expect_float_of_rank(op, key, 3);
   expect_tensor(op, key, query, {query.dims[0], key.dims[1], query.dims[2]});
   expect_float_of_rank(op, value, 3);
   expect_tensor(op, value, query, {query.dims[0], key.dims[1], value.dims[2]});
-  require(query.dims[2] % params.heads == 0 && value.dims[2] % params.heads == 0,
-          message("the columns of query and value must be a multiple of %d heads", params.heads));
+  require(query.dims[2] % params.heads == 0 && value.dims[2] % params.heads == 0, [&] {
+    return message("the columns of query and value must be a multiple of %d heads", params.heads);
+  });
   expect_lengths(op, op.input(3), query.dims[0], query.dims[1]);
   expect_random(op, op.input(4), params.dropout_rate);
   return {query.dims[0], query.dims[1], key.dims[1], value.dims[2], params.heads};
@@ -106,7 +107,8 @@ inline AttentionSizes expect_additive_attention(const OpView& op) {
   expect_params(op);
   const auto params = op.params<attn_attention_params>();
   expect_masking(params.masking);
-  require(params.heads == 1, message("additive attention has 1 head, found %d", params.heads));
+  require(params.heads == 1,
+          [&] { return message("additive attention has 1 head, found %d", params.heads); });
   const attn_tensor &query = op.input(0), &key = op.input(1), &value = op.input(3);
   expect_float_of_rank(op, query, 3);
   expect_float_of_rank(op, key, 3);
@@ -291,10 +293,11 @@ inline void expect_positions(const OpView& op, const attn_tensor& positions, con
   expect_same_type(op, positions, like);
   expect(positions.rank == 2 && positions.dims[1] == width, op, positions,
          "[positions, columns of the table]");
-  require(offset >= 0 && steps <= positions.dims[0] && offset <= positions.dims[0] - steps,
-          message("%lld steps from position %lld are not inside ", static_cast<long long>(steps),
-                  static_cast<long long>(offset)) +
-              describe(positions));
+  require(offset >= 0 && steps <= positions.dims[0] && offset <= positions.dims[0] - steps, [&] {
+    return message("%lld steps from position %lld are not inside ", static_cast<long long>(steps),
+                   static_cast<long long>(offset)) +
+           describe(positions);
+  });
 }
 
 inline void check_embed(const OpView& op) {
@@ -338,11 +341,12 @@ inline void expect_labelled_logits(const OpView& op) {
   expect_dims(op, op.input(1), {logits.dims[0]});
   expect_function(params.smoothing_kind, ATTN_SMOOTH_OTHERS);
   require(params.smoothing >= 0 && params.smoothing < 1,
-          message("the smoothing must be in [0, 1), found %g", params.smoothing));
+          [&] { return message("the smoothing must be in [0, 1), found %g", params.smoothing); });
   if (params.smoothing_kind == ATTN_SMOOTH_OTHERS && params.smoothing > 0) {
-    require(logits.dims[1] > 2 && params.excluded_class >= 0 && params.excluded_class < logits.dims[1],
-            message("smoothing over the other classes needs an excluded class among at least 3, found %d",
-                    params.excluded_class));
+    require(logits.dims[1] > 2 && params.excluded_class >= 0 && params.excluded_class < logits.dims[1], [&] {
+      return message("smoothing over the other classes needs an excluded class among at least 3, found %d",
+                     params.excluded_class);
+    });
   }
 }
 
@@ -389,7 +393,8 @@ inline void check_clip_by_norm(const OpView& op) {
   expect_counts(op, 1, op.output_count());
   expect_params(op);
   const auto params = op.params<attn_clip_params>();
-  require(params.max_norm >= 0, message("max_norm must not be negative, found %g", params.max_norm));
+  require(params.max_norm >= 0,
+          [&] { return message("max_norm must not be negative, found %g", params.max_norm); });
   expect_epsilon(params.epsilon);
   expect_float_of_rank(op, op.input(0), 0);
   for (int index = 0; index < op.output_count(); ++index) expect_same_type(op, op.output(index), op.input(0));

@@ -88,7 +88,8 @@ inline void check_reduce(const OpView& op) {
   const attn_tensor &x = op.input(0), &y = op.output(0);
   expect_float(op, x);
   expect_same_type(op, y, x);
-  require(params.axes >> x.rank == 0, message("axes 0x%x are not all axes of ", params.axes) + describe(x));
+  require(params.axes >> x.rank == 0,
+          [&] { return message("axes 0x%x are not all axes of ", params.axes) + describe(x); });
   Dims kept, dropped;
   for (int axis = 0; axis < x.rank; ++axis) {
     const bool reduced = (params.axes >> axis & 1u) != 0;
@@ -191,9 +192,11 @@ inline void expect_part(const OpView& op, const attn_tensor& part, const attn_te
   for (int axis = 0; axis < whole.rank; ++axis) {
     const int64_t start = params.start[axis];
     require(start >= 0 && part.dims[axis] <= whole.dims[axis] && start <= whole.dims[axis] - part.dims[axis],
-            message("along axis %d, %lld elements from %lld are not inside ", axis,
-                    static_cast<long long>(part.dims[axis]), static_cast<long long>(start)) +
-                describe(whole));
+            [&] {
+              return message("along axis %d, %lld elements from %lld are not inside ", axis,
+                             static_cast<long long>(part.dims[axis]), static_cast<long long>(start)) +
+                     describe(whole);
+            });
   }
 }
 
@@ -216,7 +219,8 @@ inline void check_concatenate(const OpView& op) {
   const attn_tensor &y = op.output(0), &first = op.input(0);
   expect_present(op, first);
   const int32_t axis = op.params<attn_concatenate_params>().axis;
-  require(axis >= 0 && axis < first.rank, message("axis %d is not an axis of ", axis) + describe(first));
+  require(axis >= 0 && axis < first.rank,
+          [&] { return message("axis %d is not an axis of ", axis) + describe(first); });
   Dims sizes = dims(first);
   sizes[axis] = 0;
   for (int index = 0; index < op.input_count(); ++index) {

@@ -1,5 +1,6 @@
 #pragma once
 // The vocabulary in which shape_check_primitives.h and shape_check_fused.h state what a descriptor must be.
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -16,8 +17,13 @@ class MalformedOp : public std::runtime_error {
 
 namespace rules {
 
-inline void require(bool holds, const std::string& why_not) {
+inline void require(bool holds, const char* why_not) {
   if (!holds) throw MalformedOp(why_not);
+}
+/// `why_not` makes the message: a valid descriptor, which is checked before every run, does not pay for it.
+template<typename WhyNot>
+auto require(bool holds, WhyNot why_not) -> decltype(why_not(), void()) {
+  if (!holds) throw MalformedOp(why_not());
 }
 
 inline std::string position(const OpView& op, const attn_tensor& tensor) {
@@ -49,19 +55,20 @@ inline void expect_params(const OpView& op) {
 inline void expect_accumulate(const OpView& op) {
   const uint32_t bits = op.params<attn_gradient_params>().accumulate;
   require(bits >> op.output_count() == 0,
-          message("accumulate names an output that does not exist: 0x%x", bits));
+          [&] { return message("accumulate names an output that does not exist: 0x%x", bits); });
 }
 
 inline void expect_function(int32_t function, int32_t last) {
-  require(function >= 0 && function <= last, message("unknown function %d", function));
+  require(function >= 0 && function <= last, [&] { return message("unknown function %d", function); });
 }
 
 inline void expect_rate(double rate) {
-  require(rate >= 0 && rate < 1, message("the dropout rate must be in [0, 1), found %g", rate));
+  require(rate >= 0 && rate < 1,
+          [&] { return message("the dropout rate must be in [0, 1), found %g", rate); });
 }
 
 inline void expect_epsilon(double epsilon) {
-  require(epsilon >= 0, message("epsilon must not be negative, found %g", epsilon));
+  require(epsilon >= 0, [&] { return message("epsilon must not be negative, found %g", epsilon); });
 }
 
 // ---- types
@@ -160,7 +167,8 @@ inline void expect_lengths(const OpView& op, const attn_tensor& lengths, int64_t
 }
 
 inline void expect_masking(int32_t masking) {
-  require(masking == ATTN_MASK_EXACT || masking == ATTN_MASK_BOOK, message("unknown masking %d", masking));
+  require(masking == ATTN_MASK_EXACT || masking == ATTN_MASK_BOOK,
+          [&] { return message("unknown masking %d", masking); });
 }
 
 /// i32 [4]; may be absent while nothing is dropped.
@@ -189,8 +197,9 @@ inline Dims broadcast(const Dims& a, const Dims& b) {
   const int missing = result.rank() - shorter.rank();
   for (int axis = 0; axis < shorter.rank(); ++axis) {
     int64_t& size = result[axis + missing];
-    require(size == shorter[axis] || size == 1 || shorter[axis] == 1,
-            "the shapes " + text(a) + " and " + text(b) + " cannot be broadcast to each other");
+    require(size == shorter[axis] || size == 1 || shorter[axis] == 1, [&] {
+      return "the shapes " + text(a) + " and " + text(b) + " cannot be broadcast to each other";
+    });
     if (size == 1) size = shorter[axis];
   }
   return result;
@@ -200,21 +209,24 @@ inline Dims broadcast(const Dims& a, const Dims& b) {
 inline void expect_well_formed(const OpView& op) {
   const int count = op.input_count() + op.output_count();
   require(count <= ATTN_MAX_TENSORS,
-          message("an operation has at most %d tensors, found %d", ATTN_MAX_TENSORS, count));
+          [&] { return message("an operation has at most %d tensors, found %d", ATTN_MAX_TENSORS, count); });
   for (int index = 0; index < count; ++index) {
     const attn_tensor& tensor = op.input(index);
-    require(
-        tensor.rank >= -1 && tensor.rank <= ATTN_MAX_RANK,
-        message("tensor %d has the rank %d, which is not in -1 .. %d", index, tensor.rank, ATTN_MAX_RANK));
+    require(tensor.rank >= -1 && tensor.rank <= ATTN_MAX_RANK, [&] {
+      return message("tensor %d has the rank %d, which is not in -1 .. %d", index, tensor.rank,
+                     ATTN_MAX_RANK);
+    });
     if (!is_present(tensor)) continue;
     require(element_size(tensor.dtype) > 0,
-            message("tensor %d has the unknown type %d", index, tensor.dtype));
+            [&] { return message("tensor %d has the unknown type %d", index, tensor.dtype); });
     constexpr int64_t limit = int64_t{1} << 56;  // elements; leaves room to count bytes
     int64_t count_so_far = 1;
     for (const int64_t size : dims(tensor)) {
       expect(size >= 0, op, tensor, "without a negative size");
-      expect(size == 0 || count_so_far <= limit / size, op, tensor, "small enough to be addressed");
-      if (size > 0) count_so_far *= size;
+      int64_t product = 0;
+      const bool overflows = __builtin_mul_overflow(count_so_far, std::max<int64_t>(size, 1), &product);
+      expect(!overflows && product <= limit, op, tensor, "small enough to be addressed");
+      count_so_far = product;
     }
   }
 }
