@@ -4,6 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "attn/cli/messages.h"
 #include "attn/cli/output.h"
@@ -73,8 +77,20 @@ class Display {
   std::int64_t tokens_ = 0;
 };
 
+// The command line as a shell would take it again.
 std::string shell_words(int argc, char** argv) {
-  std::vector<std::string> words(argv, argv + argc);
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  std::vector<std::string> words;
+  for (const std::string word : std::span(argv, static_cast<std::size_t>(argc))) {
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+      words.push_back(word);
+      continue;
+    }
+    std::string quoted = "'";
+    for (const char character : word) quoted += character == '\'' ? "'\\''" : std::string(1, character);
+    words.push_back(quoted + "'");
+  }
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -131,7 +147,7 @@ int run(CLI::App& app, int argc, char** argv) {
   const std::vector<Plan> plans = resolve(options);
   if (options.dump_config) {
     cli::StandardOutput out;
-    for (const Plan& plan : plans) out.write(plan.yaml);
+    for (const Plan& plan : plans) out.write(plans.size() > 1 ? "---\n" + plan.yaml : plan.yaml);
     out.finish();
     return static_cast<int>(ExitCode::ok);
   }

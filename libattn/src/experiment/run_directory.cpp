@@ -27,18 +27,28 @@ void make_folder(const fs::path& path) {
     fail(ExitCode::file, "the run directory {} cannot be created: {}", path.string(), failed.message());
 }
 
+void remove_path(const fs::path& path) {
+  std::error_code failed;
+  fs::remove_all(path, failed);
+  if (failed) fail(ExitCode::file, "{} cannot be removed: {}", path.string(), failed.message());
+}
+
 // Only what a run writes: a folder that holds other things is never emptied.
 void remove_former_run(const fs::path& path) {
   for (const char* name : {"config.yaml", "command.txt", "environment.json", "status.json", "log.txt",
-                           "metrics.jsonl", "report.json", "report.txt"}) {
-    fs::remove(path / name);
+                           "metrics.jsonl", "report.json"}) {
+    remove_path(path / name);
   }
-  for (const char* folder : subfolders) fs::remove_all(path / folder);
+  for (const char* folder : subfolders) remove_path(path / folder);
 }
 
 bool holds_anything(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored) && !fs::is_empty(path, ignored);
+  std::error_code failed;
+  if (!fs::is_directory(path, failed)) return false;
+  const bool empty = fs::is_empty(path, failed);
+  if (failed)
+    fail(ExitCode::file, "the run directory {} cannot be read: {}", path.string(), failed.message());
+  return !empty;
 }
 
 }  // namespace
@@ -79,7 +89,7 @@ void RunDirectory::append_line(const std::string& name, std::string_view line) c
   if (!written) fail(ExitCode::file, "{} cannot be written: {}", file.string(), std::strerror(errno));
 }
 
-void RunDirectory::rewind_metrics(std::int64_t update) const {
+void RunDirectory::rewind_metrics(std::int64_t epochs) const {
   std::error_code ignored;
   if (!fs::exists(path_ / "metrics.jsonl", ignored)) return;
   const std::string text = read_file(path_ / "metrics.jsonl");
@@ -88,7 +98,7 @@ void RunDirectory::rewind_metrics(std::int64_t update) const {
     const std::size_t end = std::min(text.find('\n', start), text.size());
     const std::string line = text.substr(start, end - start);
     const auto entry = nlohmann::json::parse(line, nullptr, false);
-    if (!entry.is_discarded() && entry.value("update", std::int64_t{0}) <= update) kept += line + "\n";
+    if (entry.is_object() && entry.value("epoch", std::int64_t{0}) <= epochs) kept += line + "\n";
     start = end + 1;
   }
   write("metrics.jsonl", kept);
@@ -96,12 +106,13 @@ void RunDirectory::rewind_metrics(std::int64_t update) const {
 
 void RunDirectory::prune_checkpoints(std::int64_t keep) const {
   std::vector<fs::path> numbered;
-  for (const auto& entry : fs::directory_iterator(path_ / "checkpoints")) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(path_ / "checkpoints", ignored)) {
     if (entry.path().filename().string().starts_with("update-") && entry.path().extension() == ".h5")
       numbered.push_back(entry.path());
   }
   std::sort(numbered.begin(), numbered.end());
-  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < numbered.size(); ++i) fs::remove(numbered[i]);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < numbered.size(); ++i) remove_path(numbered[i]);
 }
 
 }  // namespace attn

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "attn/core/error.h"
 #include "attn/core/version.h"
+#include "attn/io/atomic_file.h"
 #include "attn/training/checkpoint.h"
 #include "curve.h"
 #include "evaluate.h"
@@ -91,9 +93,10 @@ class Run {
         directory_(config.run_directory(), mode),
         origin_{command_line, config.seed, data_.sha256},
         trainer_(*system_.model, data_.train.encoded, trainer_config_) {
-    for (const std::string& finding : data_.findings) warn(finding);
-    write_record(mode);
+    // A checkpoint that does not fit must leave the record of the former run as it is.
     if (mode == RunDirectory::Mode::resume) resume();
+    write_record(mode);
+    for (const std::string& finding : data_.findings) warn(finding);
   }
 
   RunSummary train();
@@ -105,16 +108,19 @@ class Run {
     if (observer_.information) observer_.information(text);
   }
   void warn(const std::string& text) const {
+    directory_.append_line("log.txt", "warning: " + text);
     if (observer_.warning) observer_.warning(text);
   }
   void write_record(RunDirectory::Mode mode) const;
   void resume();
+  void restore_last_epoch();
   void after_epoch(const EpochReport& report);
   Validation validate(const EpochReport& report);
   void epoch_done(const TrainingProgress& progress, bool last);
   void save_numbered();
   void evaluate(RunSummary& summary);
   void write_report(const RunSummary& summary) const;
+  void write_samples(const std::vector<Sample>& samples) const;
 
   const ExperimentConfig& config_;
   const RunObserver& observer_;
@@ -154,9 +160,25 @@ void Run::write_record(RunDirectory::Mode mode) const {
 void Run::resume() {
   const auto checkpoint = latest_checkpoint(directory_.path());
   trainer_.progress() = resume_from_checkpoint(checkpoint, system_, trainer_.optimizer(), data_.sha256);
-  directory_.rewind_metrics(trainer_.progress().update);
+  restore_last_epoch();
+  directory_.rewind_metrics(trainer_.progress().epoch);
   say(fmt::format("resuming from {} (epoch {}, update {})", checkpoint.string(), trainer_.progress().epoch,
                   trainer_.progress().update));
+}
+
+// For the report of a run that has nothing left to do.
+void Run::restore_last_epoch() {
+  std::error_code ignored;
+  const std::filesystem::path metrics = directory_.path() / "metrics.jsonl";
+  if (!std::filesystem::exists(metrics, ignored)) return;
+  std::istringstream lines(read_file(metrics));
+  for (std::string line; std::getline(lines, line);) {
+    const Json entry = Json::parse(line, nullptr, false);
+    if (!entry.is_object() || entry.value("update", std::int64_t{0}) > trainer_.progress().update) continue;
+    last_epoch_.loss = entry.value("loss", 0.0);
+    last_epoch_.book_loss = entry.value("book_loss", 0.0);
+    if (const double rate = entry.value("tokens_per_second", 0.0); rate > 0.0) rates_.push_back(rate);
+  }
 }
 
 void Run::write_status(const char* state, const std::string& message) const {
@@ -242,6 +264,7 @@ RunSummary Run::train() {
     return summary;
   }
   evaluate(summary);
+  write_samples(summary.samples);
   write_report(summary);
   write_status(summary.outcome == Trainer::Outcome::finished ? "finished" : "stopped early");
   return summary;
@@ -277,6 +300,21 @@ void Run::write_report(const RunSummary& summary) const {
   directory_.write("report.json", report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
+// Tabs and line breaks inside a text, which a configuration may hold, become spaces.
+void Run::write_samples(const std::vector<Sample>& samples) const {
+  const auto cell = [](std::string text) {
+    for (char& character : text) {
+      if (character == '\t' || character == '\n' || character == '\r') character = ' ';
+    }
+    return text;
+  };
+  std::string table = "source\ttranslation\treference\n";
+  for (const Sample& sample : samples)
+    table +=
+        fmt::format("{}\t{}\t{}\n", cell(sample.source), cell(sample.translation), cell(sample.reference));
+  directory_.write("samples/samples.tsv", table);
+}
+
 }  // namespace
 
 std::shared_ptr<Device> open_device(const BackendConfig& config) {
@@ -294,7 +332,11 @@ RunSummary run_training(const ExperimentConfig& config, const std::string& confi
   try {
     return run.train();
   } catch (const std::exception& error) {
-    run.write_status("failed", error.what());
+    try {
+      run.write_status("failed", error.what());
+    } catch (const Error&) {
+      // A disk that is full cannot take this either; the first error is the one to report.
+    }
     throw;
   }
 }

@@ -58,6 +58,8 @@ detail::Handle create_file(const fs::path& path, const std::string& name) {
   const Scoped creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_obj_track_times(creation, false);
   const Scoped access = access_properties();
+  // From HDF5 1.8 on, what describes the data has checksums too.
+  H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
   const detail::QuietErrors quiet;
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access);
   if (file < 0) fail_open("write", name);

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <vector>
 
 #include "attn/core/error.h"
@@ -29,19 +31,65 @@ hdf5::Shape file_shape(const Shape& shape) {
   return {shape.dims().begin(), shape.dims().end()};
 }
 
-hdf5::Dataset write_tensor(hdf5::Group& group, const std::string& path, const Tensor& tensor) {
-  const hdf5::Storage storage = hdf5::Storage::checked();
-  if (tensor.dtype() == DType::f64)
-    return group.write(path, tensor.to_vector<double>(), file_shape(tensor.shape()), storage);
-  return group.write(path, tensor.to_vector<float>(), file_shape(tensor.shape()), storage);
+template<typename T>
+void add_values(Sha256& digest, const std::string& path, const std::vector<T>& values) {
+  digest.update(path).update(values.size());
+  digest.update(std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)));
 }
 
-void read_tensor(const hdf5::Group& group, const std::string& path, const Tensor& tensor) {
+template<typename T>
+hdf5::Dataset write_values(hdf5::Group& group, const std::string& path, const Tensor& tensor,
+                           Sha256& digest) {
+  const std::vector<T> values = tensor.to_vector<T>();
+  add_values(digest, path, values);
+  return group.write(path, values, file_shape(tensor.shape()), hdf5::Storage::checked());
+}
+
+hdf5::Dataset write_tensor(hdf5::Group& group, const std::string& path, const Tensor& tensor,
+                           Sha256& digest) {
+  if (tensor.dtype() == DType::f64) return write_values<double>(group, path, tensor, digest);
+  return write_values<float>(group, path, tensor, digest);
+}
+
+template<typename T>
+void read_values(const hdf5::Dataset& dataset, const std::string& path, const Tensor& tensor,
+                 Sha256& digest) {
+  const std::vector<T> values = dataset.read<T>();
+  add_values(digest, path, values);
+  tensor.assign<T>(values);
+}
+
+void read_tensor(const hdf5::Group& group, const std::string& path, const Tensor& tensor, Sha256& digest) {
   const hdf5::Dataset dataset = group.dataset(path);
   if (dataset.type() == "f32")
-    tensor.assign<float>(dataset.read<float>());
+    read_values<float>(dataset, path, tensor, digest);
   else
-    tensor.assign<double>(dataset.read<double>());
+    read_values<double>(dataset, path, tensor, digest);
+}
+
+// HDF5 guards blocks of data, not everything that says where they are and what they mean.
+void check_digest(const hdf5::File& file, const char* attribute, const std::string& found, const char* what) {
+  if (file.string_attribute(attribute) == found) return;
+  fail(ExitCode::file,
+       "{}: {} not match the checksum '{}'; the file is damaged or was changed after it was written",
+       file.file_name(), what, attribute);
+}
+
+// Of what decides how a model is built and used.
+std::string description_digest(const TranslationSystem& system) {
+  Sha256 digest;
+  const auto add = [&](std::string_view text) { digest.update(text.size()).update(text); };
+  for (const std::string& line : model_config_lines(system.config)) add(line);
+  const TextProcessing& text = system.text;
+  for (const auto& [vocabulary, tokenizer] : {std::pair{&text.source_vocabulary, &text.source_tokenizer},
+                                              std::pair{&text.target_vocabulary, &text.target_tokenizer}}) {
+    add(vocabulary->fingerprint());
+    add(tokenizer->name());
+    add(tokenizer->options().keep_spaces ? "keep_spaces" : "");
+  }
+  digest.update(text.steps.value_or(0)).update(text.max_length.value_or(0));
+  add(system.config_yaml);
+  return digest.hex_digest();
 }
 
 void write_vocabulary(hdf5::File& file, const char* side, const Vocabulary& vocabulary,
@@ -71,21 +119,28 @@ Vocabulary read_vocabulary(const hdf5::File& file, const char* side, Tokenizer& 
   return vocabulary;
 }
 
-void write_optimizer(hdf5::File& file, const Optimizer& optimizer, const ParameterStore& parameters) {
+constexpr std::array optimizer_types{"sgd", "adam", "adamw"};
+
+const char* name_of(OptimizerConfig::Kind kind) {
+  return optimizer_types.at(static_cast<std::size_t>(kind));
+}
+
+void write_optimizer(hdf5::File& file, const Optimizer& optimizer, const ParameterStore& parameters,
+                     Sha256& digest) {
   hdf5::Group group = file.create_group("/optimizer");
   const OptimizerConfig& config = optimizer.config();
-  constexpr std::array type_names{"sgd", "adam", "adamw"};
-  group.set_attribute("type", type_names.at(static_cast<std::size_t>(config.kind)));
+  group.set_attribute("type", name_of(config.kind));
   group.set_attribute("beta1", config.beta1);
   group.set_attribute("beta2", config.beta2);
   group.set_attribute("eps", config.epsilon);
   group.set_attribute("step", optimizer.steps());
+  digest.update(static_cast<std::uint64_t>(optimizer.steps()));
   for (const auto& [name, moments] : {std::pair{"m", &optimizer.m()}, std::pair{"v", &optimizer.v()}}) {
     if (!moments->defined()) continue;
     hdf5::Group moment = group.create_group(name);
     for (const ParameterHandle& parameter : parameters.all()) {
       if (parameter->trainable)
-        write_tensor(moment, object_path(parameter->path), parameters.part(*moments, *parameter));
+        write_tensor(moment, object_path(parameter->path), parameters.part(*moments, *parameter), digest);
     }
   }
 }
@@ -105,25 +160,35 @@ void visit_progress(Progress& progress, Visit&& visit) {
   visit("epochs_without_improvement", progress.epochs_without_improvement);
 }
 
-void write_progress(hdf5::File& file, const TrainingProgress& progress) {
+void add_progress(Sha256& digest, const TrainingProgress& progress) {
+  visit_progress(progress,
+                 [&](const char*, auto value) { digest.update(std::bit_cast<std::uint64_t>(value)); });
+  digest.update(std::uint64_t{progress.has_best});
+}
+
+void write_progress(hdf5::File& file, const TrainingProgress& progress, Sha256& digest) {
   hdf5::Group group = file.create_group("/trainer");
   visit_progress(progress, [&](const char* name, auto value) { group.set_attribute(name, value); });
   group.set_attribute("has_best", static_cast<std::uint8_t>(progress.has_best));
+  add_progress(digest, progress);
 }
 
-TrainingProgress read_progress(const hdf5::File& file) {
+TrainingProgress read_progress(const hdf5::File& file, Sha256& digest) {
   TrainingProgress progress;
   const hdf5::Group group = file.group("/trainer");
   visit_progress(progress, [&]<typename T>(const char* name, T& value) { value = group.attribute<T>(name); });
   progress.has_best = group.attribute<std::uint8_t>("has_best") != 0;
+  add_progress(digest, progress);
   return progress;
 }
 
-// Every name that the file lacks, has in addition, or has in another shape, in one message.
-void check_parameters(const hdf5::Group& group, const ParameterStore& parameters) {
+// Every name that the group lacks, has in addition, or has in another shape, in one message.
+void check_names_and_shapes(const hdf5::Group& group, const ParameterStore& parameters, bool only_trainable,
+                            const char* what) {
   std::vector<std::string> problems;
   std::vector<std::string> in_file = group.dataset_paths();
   for (const ParameterHandle& parameter : parameters.all()) {
+    if (only_trainable && !parameter->trainable) continue;
     const std::string path = object_path(parameter->path);
     const auto found = std::find(in_file.begin(), in_file.end(), path);
     if (found == in_file.end()) {
@@ -139,26 +204,66 @@ void check_parameters(const hdf5::Group& group, const ParameterStore& parameters
   }
   for (const std::string& path : in_file) problems.push_back(fmt::format("unexpected '{}'", path));
   if (problems.empty()) return;
-  fail(ExitCode::input_data, "{}: the parameters do not fit the model: {}", group.file_name(),
+  fail(ExitCode::input_data, "{}: the {} do not fit the model: {}", group.file_name(), what,
        fmt::join(problems, "; "));
 }
 
 void read_parameters(const hdf5::File& file, ParameterStore& parameters) {
   const hdf5::Group group = file.group("/model");
-  check_parameters(group, parameters);
+  check_names_and_shapes(group, parameters, false, "parameters");
+  Sha256 digest;
   for (const ParameterHandle& parameter : parameters.all())
-    read_tensor(group, object_path(parameter->path), parameter->tensor);
+    read_tensor(group, object_path(parameter->path), parameter->tensor, digest);
+  check_digest(file, "parameters_sha256", digest.hex_digest(), "the parameters do");
 }
 
-void read_moments(const hdf5::File& file, const Optimizer& optimizer, const ParameterStore& parameters) {
+void read_moments(const hdf5::File& file, const Optimizer& optimizer, const ParameterStore& parameters,
+                  Sha256& digest) {
   for (const auto& [name, moments] : {std::pair{"m", &optimizer.m()}, std::pair{"v", &optimizer.v()}}) {
     if (!moments->defined()) continue;
     const hdf5::Group group = file.group(fmt::format("/optimizer/{}", name));
+    check_names_and_shapes(group, parameters, true, "moments of the optimizer");
     for (const ParameterHandle& parameter : parameters.all()) {
       if (parameter->trainable)
-        read_tensor(group, object_path(parameter->path), parameters.part(*moments, *parameter));
+        read_tensor(group, object_path(parameter->path), parameters.part(*moments, *parameter), digest);
     }
   }
+}
+
+// The optimizer's state must be of the kind that the configuration asks for.
+void check_optimizer(const hdf5::File& file, const Optimizer& optimizer) {
+  if (!file.exists("/optimizer"))
+    fail(ExitCode::input_data, "{} holds no optimizer state to resume from", file.file_name());
+  const hdf5::Group group = file.group("/optimizer");
+  const std::string type = group.string_attribute("type");
+  const char* wanted = name_of(optimizer.config().kind);
+  if (type != wanted) {
+    fail(ExitCode::input_data,
+         "{} was trained with {}, the configuration asks for {}; resume with the same training.optimizer, or "
+         "start a new run",
+         file.file_name(), type, wanted);
+  }
+  if (group.exists("m") == optimizer.m().defined()) return;
+  fail(ExitCode::input_data,
+       "{} was trained {} momentum, the configuration asks for the contrary; resume with the same "
+       "training.momentum, or start a new run",
+       file.file_name(), group.exists("m") ? "with" : "without");
+}
+
+// The model must be the one of the file but for its dropout.
+void check_structure(const hdf5::File& file, const ModelConfig& wanted) {
+  ModelConfig stored = read_model_config(file.group("/model"));
+  stored.dropout = wanted.dropout;
+  stored.feed_forward_dropout = wanted.feed_forward_dropout;
+  const std::vector<std::string> found = model_config_lines(stored), expected = model_config_lines(wanted);
+  std::vector<std::string> differences;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i] != expected[i])
+      differences.push_back(fmt::format("model.{} in the file, model.{} now", found[i], expected[i]));
+  }
+  if (differences.empty()) return;
+  fail(ExitCode::input_data, "{} holds another model than the configuration describes: {}", file.file_name(),
+       fmt::join(differences, "; "));
 }
 
 std::int64_t update_of(const fs::path& checkpoint) {
@@ -189,6 +294,7 @@ void save_checkpoint(const fs::path& path, const TranslationSystem& system, cons
     hdf5::Header header{format, format_version};
     header.creator = "attn-train";
     header.command_line = origin.command_line;
+    header.git_revision = ATTN_GIT_REVISION;
     header.backend = parameters.device()->backend().name();
     header.device = parameters.device()->name();
     header.seed = origin.seed;
@@ -197,12 +303,19 @@ void save_checkpoint(const fs::path& path, const TranslationSystem& system, cons
 
     hdf5::Group model = file.create_group("/model");
     write_model_config(model, system.config);
+    Sha256 parameter_digest;
     for (const ParameterHandle& parameter : parameters.all()) {
-      hdf5::Dataset dataset = write_tensor(model, object_path(parameter->path), parameter->tensor);
+      hdf5::Dataset dataset =
+          write_tensor(model, object_path(parameter->path), parameter->tensor, parameter_digest);
       dataset.set_attribute("trainable", static_cast<std::uint8_t>(parameter->trainable));
     }
-    if (optimizer != nullptr) write_optimizer(file, *optimizer, parameters);
-    write_progress(file, progress);
+    file.set_attribute("parameters_sha256", parameter_digest.hex_digest());
+    file.set_attribute("description_sha256", description_digest(system));
+
+    Sha256 state_digest;
+    if (optimizer != nullptr) write_optimizer(file, *optimizer, parameters, state_digest);
+    write_progress(file, progress, state_digest);
+    file.set_attribute("state_sha256", state_digest.hex_digest());
 
     hdf5::Group data = file.create_group("/data");
     data.set_attribute("permutation_seed", origin.seed);
@@ -227,6 +340,8 @@ TranslationSystem load_translation_system(const fs::path& path, const std::share
   if (const auto steps = data.attribute<std::uint64_t>("steps")) system.text.steps = steps;
   if (const auto longest = data.attribute<std::uint64_t>("max_length")) system.text.max_length = longest;
   system.config_yaml = file.read_string("/meta/config_yaml");
+  check_digest(file, "description_sha256", description_digest(system),
+               "model, vocabularies and configuration do");
   const VocabularySizes sizes{static_cast<std::int64_t>(system.text.source_vocabulary.size()),
                               static_cast<std::int64_t>(system.text.target_vocabulary.size())};
   system.model = make_translation_model(system.config, sizes, device, type, 0);
@@ -244,8 +359,8 @@ TrainingProgress resume_from_checkpoint(const fs::path& path, TranslationSystem&
          "a new run",
          path.string());
   }
-  if (!file.exists("/optimizer"))
-    fail(ExitCode::input_data, "{} holds no optimizer state to resume from", path.string());
+  check_optimizer(file, optimizer);
+  check_structure(file, system.config);
   for (const auto& [side, vocabulary] : {std::pair{"source", &system.text.source_vocabulary},
                                          std::pair{"target", &system.text.target_vocabulary}}) {
     if (file.dataset(fmt::format("/vocabulary/{}", side)).string_attribute("sha256") !=
@@ -255,9 +370,14 @@ TrainingProgress resume_from_checkpoint(const fs::path& path, TranslationSystem&
     }
   }
   read_parameters(file, system.model->parameters());
-  read_moments(file, optimizer, system.model->parameters());
-  optimizer.restore_steps(file.group("/optimizer").attribute<std::int64_t>("step"));
-  return read_progress(file);
+  Sha256 digest;
+  const auto steps = file.group("/optimizer").attribute<std::int64_t>("step");
+  digest.update(static_cast<std::uint64_t>(steps));
+  read_moments(file, optimizer, system.model->parameters(), digest);
+  const TrainingProgress progress = read_progress(file, digest);
+  check_digest(file, "state_sha256", digest.hex_digest(), "moments and progress do");
+  optimizer.restore_steps(steps);
+  return progress;
 }
 
 fs::path latest_checkpoint(const fs::path& run_directory) {

@@ -71,6 +71,21 @@ class Reader {
   const hdf5::Group& group_;
 };
 
+class Lister {
+ public:
+  template<typename T>
+  void number(const char* name, T value) {
+    lines.push_back(fmt::format("{}={}", name, value));
+  }
+  void flag(const char* name, bool value) { lines.push_back(fmt::format("{}={}", name, value)); }
+  template<typename Enum, std::size_t count>
+  void choice(const char* name, Enum value, const names::Table<Enum, count>& table) {
+    lines.push_back(fmt::format("{}={}", name, names::of(table, value)));
+  }
+
+  std::vector<std::string> lines;
+};
+
 }  // namespace
 
 void write_model_config(hdf5::Group& group, const ModelConfig& config) {
@@ -81,6 +96,12 @@ ModelConfig read_model_config(const hdf5::Group& group) {
   ModelConfig config;
   visit_fields(config, Reader(group));
   return config;
+}
+
+std::vector<std::string> model_config_lines(const ModelConfig& config) {
+  Lister lister;
+  visit_fields(config, lister);
+  return std::move(lister.lines);
 }
 
 }  // namespace attn

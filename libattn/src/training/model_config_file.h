@@ -1,5 +1,8 @@
 #pragma once
 // A ModelConfig as attributes of a group in a checkpoint, so that a model can be rebuilt from the file alone.
+#include <string>
+#include <vector>
+
 #include "attn/io/hdf5.h"
 #include "attn/models/translation_model.h"
 
@@ -8,5 +11,7 @@ namespace attn {
 void write_model_config(hdf5::Group& group, const ModelConfig& config);
 /// Throws Error(input_data) for an unknown name, which a newer version may have written.
 ModelConfig read_model_config(const hdf5::Group& group);
+/// One line "name=value" a field, for checksums and comparisons.
+std::vector<std::string> model_config_lines(const ModelConfig& config);
 
 }  // namespace attn

@@ -65,7 +65,8 @@ UpdateReport Trainer::update(const Batch& batch) {
 }
 
 void Trainer::fail_not_finite(const Batch& batch, double loss, double norm) const {
-  std::string where = "none of the parameters and gradients: the loss itself overflows";
+  std::string where = std::isfinite(loss) ? "none, the squared norm of the gradients overflows"
+                                          : "none of the parameters and gradients, the loss itself overflows";
   for (const ParameterHandle& parameter : model_.parameters().all()) {
     if (!all_finite(parameter->tensor)) {
       where = fmt::format("parameter '{}'", parameter->path);
@@ -77,9 +78,8 @@ void Trainer::fail_not_finite(const Batch& batch, double loss, double norm) cons
     }
   }
   fail(ExitCode::config,
-       "update {}: the loss is {} and the gradient norm {}; the first tensor that is not finite: {}; lines "
-       "of the "
-       "batch: {}; lower training.learning_rate, set training.clip_norm, or look at these lines",
+       "update {}: the loss is {} and the gradient norm {}; the first tensor that is not finite: {}; "
+       "lines of the batch: {}; lower training.learning_rate, set training.clip_norm, or look at these lines",
        progress_.update + 1, loss, norm, where, fmt::join(batch.lines, ", "));
 }
 
@@ -88,7 +88,12 @@ bool Trainer::at_end() const {
          (config_.max_updates > 0 && progress_.update >= config_.max_updates);
 }
 
-// False if it was interrupted.
+bool Trainer::out_of_patience() const {
+  return config_.patience > 0 && progress_.epochs_without_improvement >= config_.patience;
+}
+
+// False if it was interrupted. Where max_updates ends an epoch before its last batch, the epoch is reported
+// but stays unfinished, so that going on with a larger limit continues it.
 bool Trainer::run_epoch(const TrainerHooks& hooks, EpochReport& report) {
   const BatchPlan plan = sampler_.epoch(static_cast<std::uint64_t>(progress_.epoch));
   const Clock::time_point start = Clock::now();
@@ -111,6 +116,7 @@ bool Trainer::run_epoch(const TrainerHooks& hooks, EpochReport& report) {
             last_.learning_rate,
             progress_.epoch_tokens - tokens_before,
             elapsed.count()};
+  if (progress_.batch < batches) return true;
   ++progress_.epoch;
   progress_.batch = 0;
   progress_.epoch_nats = progress_.epoch_book = 0.0;
@@ -118,25 +124,32 @@ bool Trainer::run_epoch(const TrainerHooks& hooks, EpochReport& report) {
   return true;
 }
 
-// True if training should stop early.
+// True if training should stop early. The validation at the end of training that falls inside an epoch may
+// find the best parameters, but does not count against the patience: an unlimited run would not have done it.
 bool Trainer::validate(const TrainerHooks& hooks, const EpochReport& report) {
-  const bool due = config_.validate_every > 0 && (progress_.epoch % config_.validate_every == 0 || at_end());
+  const bool whole_epoch = progress_.epoch == report.epoch;
+  const bool due =
+      config_.validate_every > 0 && ((whole_epoch && report.epoch % config_.validate_every == 0) || at_end());
   if (!hooks.validate || !due) return false;
   tape_.set_recording(false);
   const double metric = hooks.validate(report).metric;
   tape_.set_recording(true);
   const bool better = !progress_.has_best || (config_.larger_is_better ? metric > progress_.best_metric
                                                                        : metric < progress_.best_metric);
-  if (!better) return ++progress_.epochs_without_improvement >= config_.patience && config_.patience > 0;
+  if (!better) {
+    if (whole_epoch) ++progress_.epochs_without_improvement;
+    return whole_epoch && out_of_patience();
+  }
   progress_.has_best = true;
   progress_.best_metric = metric;
-  progress_.best_epoch = progress_.epoch;
+  progress_.best_epoch = report.epoch;
   progress_.epochs_without_improvement = 0;
   if (hooks.improved) hooks.improved(progress_);
   return false;
 }
 
 Trainer::Outcome Trainer::run(const TrainerHooks& hooks) {
+  if (out_of_patience()) return Outcome::stopped_early;  // it continues a run that had stopped early
   while (!at_end()) {
     EpochReport report{};
     if (!run_epoch(hooks, report)) return Outcome::interrupted;

@@ -27,9 +27,9 @@ class RunDirectory {
   void write(const std::string& name, std::string_view text) const;
   /// Adds a line to metrics.jsonl or log.txt. Throws Error(file).
   void append_line(const std::string& name, std::string_view line) const;
-  /// Keeps only the metrics of updates up to this one: what a run that is resumed will write again is
+  /// Keeps only the metrics of the first so many epochs: what a run that is resumed will write again is
   /// removed.
-  void rewind_metrics(std::int64_t update) const;
+  void rewind_metrics(std::int64_t epochs) const;
   /// Removes all but the last `keep` numbered checkpoints.
   void prune_checkpoints(std::int64_t keep) const;
 

@@ -73,9 +73,10 @@ class Trainer {
   Trainer(Trainer&&) = delete;
   Trainer& operator=(Trainer&&) = delete;
 
-  /// Continues from `progress` (its default is the beginning). Throws Error(config) when the loss or a
-  /// gradient is no longer finite: the message names the update, the first such tensor, and the lines of the
-  /// batch.
+  /// Continues from `progress` (its default is the beginning). Where max_updates ends an epoch before its
+  /// last batch, the hooks are called as at the end of an epoch, but the epoch stays unfinished in
+  /// `progress`. Throws Error(config) when the loss or a gradient is no longer finite: the message names the
+  /// update, the first such tensor, and the lines of the batch.
   Outcome run(const TrainerHooks& hooks);
 
   /// One update on one batch, as run() does it.
@@ -88,6 +89,7 @@ class Trainer {
   bool run_epoch(const TrainerHooks& hooks, EpochReport& report);
   bool validate(const TrainerHooks& hooks, const EpochReport& report);
   bool at_end() const;
+  bool out_of_patience() const;
   [[noreturn]] void fail_not_finite(const Batch& batch, double loss, double norm) const;
 
   TranslationModel& model_;
