@@ -127,6 +127,17 @@ void pack_rows(std::int64_t columns, std::int64_t to_columns, std::int64_t depth
   }
 }
 
+// The rows of a transposed matrix in strips of kTileRows: to[strip * depth * kTileRows + k * kTileRows + i].
+// All strips of one k together, as their elements are neighbours in memory.
+template<class T>
+void pack_strips(std::int64_t rows, std::int64_t depth, const T* from, std::int64_t from_step, T* to) {
+  const std::int64_t whole = rows / kTileRows * kTileRows;
+  for (std::int64_t k = 0; k < depth; ++k, from += from_step, to += kTileRows) {
+    for (std::int64_t i = 0; i < whole; i += kTileRows) std::copy_n(from + i, kTileRows, to + i * depth);
+    if (whole < rows) std::copy_n(from + whole, rows - whole, to + whole * depth);
+  }
+}
+
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -153,19 +164,7 @@ template<class T>
 void multiply_row_block(const Part<T>& part, const T* packed_b, T* packed_a) {
   constexpr std::int64_t lanes = kWidth<T>;
   const bool a_in_place = part.a.column_step == 1;
-  if (!a_in_place) {
-    for (std::int64_t i = 0; i < part.rows; i += kTileRows) {
-      const std::int64_t rows = std::min<std::int64_t>(kTileRows, part.rows - i);
-      T* to = packed_a + i * part.depth;
-      const T* from = part.a.data + i;
-      for (std::int64_t k = 0; k < part.depth; ++k, to += kTileRows, from += part.a.column_step) {
-        if (rows == kTileRows)
-          std::copy(from, from + kTileRows, to);
-        else
-          std::copy(from, from + rows, to);
-      }
-    }
-  }
+  if (!a_in_place) pack_strips(part.rows, part.depth, part.a.data, part.a.column_step, packed_a);
   const std::int64_t vectors = (part.columns + lanes - 1) / lanes;
   for (std::int64_t done = 0; done < vectors;) {
     const std::int64_t width = panel_vectors(vectors - done);

@@ -188,9 +188,7 @@ void close(attn_context* context) {
 
 attn_status allocate(attn_context* /*context*/, std::size_t bytes, void** data, attn_error* error) {
   return guarded(error, -1, [&] {
-    // aligned_alloc wants a multiple of the alignment; 0 bytes get an address of their own
-    const std::size_t blocks = bytes / alignment + 1;
-    *data = blocks <= PTRDIFF_MAX / alignment ? std::aligned_alloc(alignment, blocks * alignment) : nullptr;
+    *data = allocate_aligned(bytes);
     if (*data == nullptr) throw BackendError(ATTN_OUT_OF_MEMORY, message("no memory for %zu bytes", bytes));
   });
 }

@@ -95,11 +95,20 @@ std::int64_t first_largest(std::int64_t count, const T* x) {
   return start;
 }
 
+// Whether one of the elements may belong before `worst`; NaN belongs before all numbers.
+template<class T>
+bool any_before(std::int64_t count, const T* x, T worst) {
+  int found = 0;
+  for (std::int64_t i = 0; i < count; ++i) found |= x[i] <= worst ? 0 : 1;
+  return found != 0;
+}
+
 template<class T>
 void top_k_of_row(std::int64_t count, const T* x, std::int64_t k, T* values, std::int32_t* indices) {
+  constexpr std::int64_t block = 64;
   std::int64_t found = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (found == k && !ranks_before(x[i], values[k - 1])) continue;
+  const auto insert = [&](std::int64_t i) {
+    if (found == k && !ranks_before(x[i], values[k - 1])) return;
     std::int64_t place = found < k ? found++ : k - 1;
     for (; place > 0 && ranks_before(x[i], values[place - 1]); --place) {
       values[place] = values[place - 1];
@@ -107,6 +116,11 @@ void top_k_of_row(std::int64_t count, const T* x, std::int64_t k, T* values, std
     }
     values[place] = x[i];
     indices[place] = static_cast<std::int32_t>(i);
+  };
+  for (std::int64_t start = 0; start < count; start += block) {
+    const std::int64_t size = std::min(block, count - start);
+    if (found == k && !any_before(size, x + start, values[k - 1])) continue;
+    for (std::int64_t i = start; i < start + size; ++i) insert(i);
   }
 }
 

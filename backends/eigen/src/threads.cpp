@@ -1,7 +1,10 @@
 #include "threads.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <new>
@@ -14,6 +17,7 @@ namespace {
 constexpr std::uint64_t kLowerHalf = 0xffffffffu;
 constexpr auto kSpinTime = std::chrono::microseconds(60);
 constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kLargePage = std::size_t{2} << 20;
 
 void relax() {
 #if defined(__x86_64__)
@@ -84,6 +88,19 @@ void Threads::work() {
   }
 }
 
+void* allocate_aligned(std::size_t bytes) {
+  const bool large = bytes >= 2 * kLargePage;
+  const std::size_t unit = large ? kLargePage : kAlignment;
+  if (bytes > PTRDIFF_MAX - unit) return nullptr;
+  // A multiple of the alignment, as aligned_alloc wants it; 0 bytes get an address of their own.
+  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit;
+  void* data = std::aligned_alloc(unit, rounded);
+#ifdef MADV_HUGEPAGE
+  if (large && data != nullptr) madvise(data, rounded, MADV_HUGEPAGE);  // a wish: failure changes nothing
+#endif
+  return data;
+}
+
 void Workspace::Free::operator()(void* data) const {
   std::free(data);
 }
@@ -101,11 +118,10 @@ std::size_t Workspace::take_bytes(std::size_t bytes, void** data) {
     if (largest_free == blocks_.size()) blocks_.emplace_back();
     best = largest_free;
     Block& block = blocks_[best];
-    const std::size_t rounded =
-        (std::max<std::size_t>(bytes, 4096) + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t rounded = std::max<std::size_t>(bytes, 4096);
     block.data.reset();
     block.bytes = 0;
-    block.data.reset(std::aligned_alloc(kAlignment, rounded));
+    block.data.reset(allocate_aligned(rounded));
     if (!block.data) throw std::bad_alloc();
     block.bytes = rounded;
   }
