@@ -25,6 +25,13 @@ bool mentions(const std::vector<std::string>& stack, std::string_view words) {
                      [&](const std::string& text) { return text.find(words) != std::string::npos; });
 }
 
+/// Every file is closed by its owner. The library's own clean-up at exit would print about objects of damaged
+/// files that it cannot close. Comes before every other call.
+void start_library() {
+  static const herr_t no_clean_up = H5dont_atexit();
+  static_cast<void>(no_clean_up);
+}
+
 /// Turns the library's error stack after a failed open or create into one sentence.
 [[noreturn]] void fail_open(std::string_view action, const std::string& name) {
   const std::vector<std::string> stack = detail::error_stack();
@@ -55,6 +62,7 @@ detail::Handle root_of(hid_t file, const std::string& name) {
 }
 
 detail::Handle create_file(const fs::path& path, const std::string& name) {
+  start_library();
   const Scoped creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_obj_track_times(creation, false);
   const Scoped access = access_properties();
@@ -67,6 +75,7 @@ detail::Handle create_file(const fs::path& path, const std::string& name) {
 }
 
 detail::Handle open_file(const fs::path& path, const std::string& name) {
+  start_library();
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {

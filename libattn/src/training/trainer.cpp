@@ -64,23 +64,29 @@ UpdateReport Trainer::update(const Batch& batch) {
           loss.tokens};
 }
 
-void Trainer::fail_not_finite(const Batch& batch, double loss, double norm) const {
-  std::string where = std::isfinite(loss) ? "none, the squared norm of the gradients overflows"
-                                          : "none of the parameters and gradients, the loss itself overflows";
+// A parameter is the cause where there is one; gradients then follow from it.
+std::string Trainer::first_not_finite() const {
   for (const ParameterHandle& parameter : model_.parameters().all()) {
-    if (!all_finite(parameter->tensor)) {
-      where = fmt::format("parameter '{}'", parameter->path);
-      break;
-    }
-    if (parameter->trainable && !all_finite(parameter->gradient)) {
-      where = fmt::format("the gradient of '{}'", parameter->path);
-      break;
-    }
+    if (!all_finite(parameter->tensor)) return fmt::format("parameter '{}'", parameter->path);
+  }
+  for (const ParameterHandle& parameter : model_.parameters().all()) {
+    if (parameter->trainable && !all_finite(parameter->gradient))
+      return fmt::format("the gradient of '{}'", parameter->path);
+  }
+  return {};
+}
+
+void Trainer::fail_not_finite(const Batch& batch, double loss, double norm) const {
+  std::string where = first_not_finite();
+  if (where.empty()) {
+    where = std::isfinite(loss) ? "none, the squared norm of the gradients overflows"
+                                : "none of the parameters and gradients, the loss itself overflows";
   }
   fail(ExitCode::config,
        "update {}: the loss is {} and the gradient norm {}; the first tensor that is not finite: {}; "
        "lines of the batch: {}; lower training.learning_rate, set training.clip_norm, or look at these lines",
-       progress_.update + 1, loss, norm, where, fmt::join(batch.lines, ", "));
+       progress_.update + 1, std::isnan(loss) ? std::abs(loss) : loss,
+       std::isnan(norm) ? std::abs(norm) : norm, where, fmt::join(batch.lines, ", "));
 }
 
 bool Trainer::at_end() const {
@@ -134,8 +140,9 @@ bool Trainer::validate(const TrainerHooks& hooks, const EpochReport& report) {
   tape_.set_recording(false);
   const double metric = hooks.validate(report).metric;
   tape_.set_recording(true);
-  const bool better = !progress_.has_best || (config_.larger_is_better ? metric > progress_.best_metric
-                                                                       : metric < progress_.best_metric);
+  const bool better = std::isfinite(metric) &&
+                      (!progress_.has_best || (config_.larger_is_better ? metric > progress_.best_metric
+                                                                        : metric < progress_.best_metric));
   if (!better) {
     if (whole_epoch) ++progress_.epochs_without_improvement;
     return whole_epoch && out_of_patience();

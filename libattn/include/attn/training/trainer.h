@@ -90,6 +90,7 @@ class Trainer {
   bool validate(const TrainerHooks& hooks, const EpochReport& report);
   bool at_end() const;
   bool out_of_patience() const;
+  std::string first_not_finite() const;
   [[noreturn]] void fail_not_finite(const Batch& batch, double loss, double norm) const;
 
   TranslationModel& model_;
