@@ -160,8 +160,15 @@ Dataset Group::dataset(const std::string& path) const {
   return {detail::Handle(handle().file(), id, H5Dclose), full};
 }
 
+// Groups that HDF5 itself creates on the way to an object would carry the time.
+void Group::create_parents(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash != std::string::npos && slash > 0) create_group(path.substr(0, slash));
+}
+
 Group Group::create_group(const std::string& path) {
   if (is_group(path)) return group(path);
+  create_parents(path);
   const std::string full = join(this->path(), path);
   const Scoped links = link_properties();
   const Scoped properties(H5Pcreate(H5P_GROUP_CREATE), H5Pclose);
@@ -174,11 +181,13 @@ Group Group::create_group(const std::string& path) {
 
 template<Number T>
 Dataset Group::create_dataset(const std::string& path, const Shape& shape, const Storage& storage) {
+  create_parents(path);
   const std::string full = join(this->path(), path);
   return {create(handle(), path, full, detail::file_type<T>(), shape, storage), full};
 }
 
 Dataset Group::create_string_dataset(const std::string& path, const Shape& shape, const Storage& storage) {
+  create_parents(path);
   const std::string full = join(this->path(), path);
   // The texts lie outside the dataset, which holds references: filters would not reach them, and HDF5 refuses
   // some.

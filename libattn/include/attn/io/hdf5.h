@@ -224,6 +224,9 @@ class Group : public Object {
 
  protected:
   using Object::Object;
+
+ private:
+  void create_parents(const std::string& path);
 };
 
 /// An open file, which is also its root group.
