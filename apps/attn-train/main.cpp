@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attn/cli/messages.h"
@@ -33,8 +34,7 @@ const std::vector<cli::Example> examples{
 /// Hands what a run says to messages and a progress bar.
 class Display {
  public:
-  explicit Display(const cli::Messages& messages, const std::string& label)
-      : messages_(messages), label_(label) {}
+  Display(const cli::Messages& messages, std::string label) : messages_(messages), label_(std::move(label)) {}
 
   RunObserver observer() {
     RunObserver observer;

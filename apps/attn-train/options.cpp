@@ -75,6 +75,7 @@ std::vector<Plan> resolve(const Options& options) {
     if (found.size() > 1 || !found.front().name.empty()) points = std::move(found);
   }
   std::vector<Plan> plans;
+  plans.reserve(points.size());
   for (const config::SweepPoint& point : points) plans.push_back(resolve_point(documents, point, options));
   return plans;
 }

@@ -97,7 +97,7 @@ for file in config.yaml command.txt environment.json log.txt metrics.jsonl repor
     [[ -s runs/base/$file ]] || complain "a run writes no $file"
 done
 same "$(wc -l <runs/base/metrics.jsonl | tr -d ' ')" 4 "lines of metrics.jsonl"
-same "$(ls runs/base/checkpoints | tr '\n' ' ')" "best.h5 update-00000009.h5 update-00000012.h5 " "checkpoints kept"
+same "$(cd runs/base/checkpoints && echo *)" "best.h5 update-00000009.h5 update-00000012.h5" "checkpoints kept"
 same "$(wc -l <runs/base/samples/samples.tsv | tr -d ' ')" 4 "lines of samples.tsv"
 same "$(head -1 runs/base/samples/samples.tsv)" $'source\ttranslation\treference' "first line of samples.tsv"
 same "$(sed -n 2p runs/base/samples/samples.tsv | cut -f1,3)" $'i run .\tje cours .' "a sample and its reference"
@@ -149,8 +149,8 @@ grep -q '"updates_per_epoch":3' stdout || complain "--dry-run --json: $(cat stdo
 printf 'sweep:\n  training.learning_rate: [0.01, 0.02]\n  seed: [1, 2]\n' >sweep.yaml
 run 0 "a sweep" base.yaml sweep.yaml --name grid --epochs 1 --json --quiet
 same "$(wc -l <stdout | tr -d ' ')" 4 "results of a sweep"
-same "$(ls runs/grid | tr '\n' ' ')" \
-    "learning_rate=0.01,seed=1 learning_rate=0.01,seed=2 learning_rate=0.02,seed=1 learning_rate=0.02,seed=2 " "runs of a sweep"
+same "$(cd runs/grid && echo *)" \
+    "learning_rate=0.01,seed=1 learning_rate=0.01,seed=2 learning_rate=0.02,seed=1 learning_rate=0.02,seed=2" "runs of a sweep"
 run 0 "config.yaml of a point of a sweep" "runs/grid/learning_rate=0.02,seed=1/config.yaml" --dump-config
 grep -q '^name: .*grid/learning_rate=0.02,seed=1' stdout || complain "config.yaml of a sweep has another name: $(head -1 stdout)"
 

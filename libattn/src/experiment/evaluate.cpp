@@ -81,6 +81,7 @@ std::vector<Sample> make_samples(const TranslationSystem& system, const Prepared
     samples.push_back({pair.source, {}, normalised_target(system.text, pair.target), {}});
   }
   std::vector<std::string> sources;
+  sources.reserve(samples.size());
   for (const Sample& sample : samples) sources.push_back(sample.source);
   const std::vector<std::string> texts = translate_all(system, sources, config.beam, config.max_length);
   for (std::size_t i = 0; i < samples.size(); ++i) {

@@ -275,9 +275,9 @@ std::int64_t update_of(const fs::path& checkpoint) {
 fs::path checkpoint_to_load(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
-  const fs::path best = path / "checkpoints" / "best.h5";
+  fs::path best = path / "checkpoints" / "best.h5";
   if (fs::exists(best, ignored)) return best;
-  const fs::path latest = latest_checkpoint(path);
+  fs::path latest = latest_checkpoint(path);
   if (latest.empty()) {
     fail(ExitCode::file, "{} has no checkpoint (looked for checkpoints/best.h5 and checkpoints/update-*.h5)",
          path.string());

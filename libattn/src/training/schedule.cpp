@@ -31,9 +31,10 @@ double learning_rate_at(const ScheduleConfig& schedule, std::int64_t update) {
       return peak * std::sqrt(std::max(1.0, warmup) / n);
     case ScheduleConfig::Kind::cosine:
       return cosine(schedule, n);
-    case ScheduleConfig::Kind::step:
-      return peak * std::pow(schedule.decay, static_cast<double>((update - 1) / std::max<std::int64_t>(
-                                                                                    1, schedule.interval)));
+    case ScheduleConfig::Kind::step: {
+      const std::int64_t decays = (update - 1) / std::max<std::int64_t>(1, schedule.interval);
+      return peak * std::pow(schedule.decay, static_cast<double>(decays));
+    }
     default:
       return peak;
   }
