@@ -16,6 +16,7 @@
 #include "attn/cli/signals.h"
 #include "attn/core/error.h"
 #include "attn/experiment/training_run.h"
+#include "attn/training/checkpoint.h"
 #include "options.h"
 #include "report.h"
 
@@ -94,7 +95,11 @@ std::string shell_words(int argc, char** argv) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-RunDirectory::Mode mode_of(const Options& options) {
+// Of a sweep that was interrupted, the runs that had saved nothing yet start from the beginning.
+RunDirectory::Mode mode_of(const Options& options, const Plan& plan) {
+  const bool in_sweep = !plan.sweep_point.empty();
+  if (options.resume && in_sweep && latest_checkpoint(plan.config.run_directory()).empty())
+    return RunDirectory::Mode::force;
   if (options.resume) return RunDirectory::Mode::resume;
   return options.force ? RunDirectory::Mode::force : RunDirectory::Mode::fresh;
 }
@@ -114,7 +119,8 @@ int run_plans(const std::vector<Plan>& plans, const Options& options, const std:
     RunSummary summary;
     {
       Display display(messages, plan.config.name);
-      summary = run_training(plan.config, plan.yaml, command_line, mode_of(options), display.observer());
+      summary =
+          run_training(plan.config, plan.yaml, command_line, mode_of(options, plan), display.observer());
     }
     out.write(options.json ? json_report(plan.config, summary) : text_report(plan.config, summary));
     out.flush();

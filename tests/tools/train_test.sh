@@ -154,6 +154,11 @@ same "$(cd runs/grid && echo *)" \
 run 0 "config.yaml of a point of a sweep" "runs/grid/learning_rate=0.02,seed=1/config.yaml" --dump-config
 grep -q '^name: .*grid/learning_rate=0.02,seed=1' stdout || complain "config.yaml of a sweep has another name: $(head -1 stdout)"
 
+rm -r "runs/grid/learning_rate=0.02,seed=1/checkpoints" "runs/grid/learning_rate=0.02,seed=2"
+run 0 "--resume of a sweep" base.yaml sweep.yaml --name grid --epochs 1 --json --quiet --resume
+same "$(wc -l <stdout | tr -d ' ')" 4 "results of a resumed sweep"
+[[ -s runs/grid/learning_rate=0.02,seed=2/report.json ]] || complain "--resume of a sweep leaves runs out"
+
 refused 2 "no configuration" "no configuration given"
 refused 5 "a configuration that is missing" "nowhere.yaml" nowhere.yaml
 refused 5 "a folder as configuration" "runs" runs

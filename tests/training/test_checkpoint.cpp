@@ -220,6 +220,24 @@ TEST_CASE("missing, extra and misshapen parameters are all listed at once") {
   check_error(error, ExitCode::input_data, "unexpected 'stranger'");
 }
 
+TEST_CASE("a vocabulary that does not belong to the model is refused by the shapes that differ") {
+  Saved saved(trained_models()[0]);
+  const std::vector<std::string> words{"one", "two"};
+  saved.system.text.source_vocabulary = Vocabulary::from_tokens(words);
+  saved.save();
+  check_error(saved.load_error(), ExitCode::input_data,
+              "'encoder.embedding.weight' is (20, 12), expected (6, 12)");
+}
+
+TEST_CASE("a vocabulary that was changed is found by its checksum") {
+  const Saved saved(trained_models()[0]);
+  edit(saved.path, [](hid_t file) {
+    REQUIRE(H5Adelete_by_name(file, "/vocabulary/source", "sha256", H5P_DEFAULT) >= 0);
+    REQUIRE(H5LTset_attribute_string(file, "/vocabulary/source", "sha256", "0123") >= 0);
+  });
+  check_error(saved.load_error(), ExitCode::input_data, "source vocabulary does not match its checksum");
+}
+
 TEST_CASE("a moment that is missing or misshapen is named when resuming") {
   const Saved saved(trained_models()[0]);
   edit(saved.path, [](hid_t file) {
