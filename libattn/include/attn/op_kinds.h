@@ -31,7 +31,7 @@
  * rate and stream, and so finds the same mask.
  */
 #include "attn/backend_abi.h"
-
+/* clang-format off: the signatures below are laid out by hand, as a table. */
 #ifdef __cplusplus
 extern "C" {
 #endif

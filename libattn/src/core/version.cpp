@@ -2,6 +2,8 @@
 
 namespace attn {
 
-const char* version() noexcept { return "0.1.0"; }
+const char* version() noexcept {
+  return "0.1.0";
+}
 
 }  // namespace attn
