@@ -28,10 +28,10 @@
  * `dropout_rate` p in (0,1), element i of the tensor that is dropped is kept if the Philox word for
  * (seed, step, stream, i) is >= floor(p * 2^32), see attn/philox.h; kept elements are multiplied by
  * 1/(1-p). With p = 0 `random` is ignored and may be absent. A gradient operation is given the same random,
- * rate and stream, and so finds the same mask.
+ * rate and stream, and so finds the same mask. (The table that follows is laid out by hand.)
  */
 #include "attn/backend_abi.h"
-/* clang-format off: the signatures below are laid out by hand, as a table. */
+/* clang-format off */
 #ifdef __cplusplus
 extern "C" {
 #endif
