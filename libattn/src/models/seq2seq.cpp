@@ -105,7 +105,6 @@ Seq2SeqAttentionDecoder::Seq2SeqAttentionDecoder(const Scope& scope, const Model
       rnn_(scope / "rnn", config.embedding_size + config.hidden_size, config.hidden_size,
            config.decoder_layers, config.dropout),
       dense_(scope / "dense", config.hidden_size, vocabulary),
-      embedding_size_(config.embedding_size),
       masking_(config.masking) {}
 
 Seq2SeqAttentionDecoder::State Seq2SeqAttentionDecoder::start(const GRU::Result& encoded,

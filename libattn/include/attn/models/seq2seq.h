@@ -61,7 +61,6 @@ class Seq2SeqAttentionDecoder {
   AdditiveAttention attention_;
   GRU rnn_;
   Linear dense_;
-  std::int64_t embedding_size_;
   attn_masking masking_;
 };
 
