@@ -39,10 +39,11 @@ template<class T>
 class Block {
  public:
   Block(const AttentionProblem<T>& problem, const AttentionResult<T>& result, std::int64_t pair,
-        std::int64_t first, std::int64_t rows, const Scratch<T>& scratch)
+        std::int64_t first, std::int64_t rows, const Scratch<T>& scratch, DropoutRows<T>& dropout)
       : p_(problem),
         result_(result),
         s_(scratch),
+        dropout_(dropout),
         batch_(pair / problem.heads),
         head_(pair % problem.heads),
         pair_(pair),
@@ -116,8 +117,8 @@ class Block {
         const Vec<T> reciprocal = broadcast(T(1) / s_.sum[row + i]);
         map<T>(visible, scores, weights_of(row + i), [=](Vec<T> x) { return x * reciprocal; });
       }
-      if (p_.dropout.active() && visible > 0) {
-        p_.dropout.apply((pair_ * p_.queries + first_ + row + i) * p_.keys + key, visible, scores, scores);
+      if (dropout_.active() && visible > 0) {
+        dropout_.apply((pair_ * p_.queries + first_ + row + i) * p_.keys + key, visible, scores, scores);
       }
     }
     tile_product<T, LeftOrder::kRows>(
@@ -233,6 +234,7 @@ class Block {
   const AttentionProblem<T>& p_;
   const AttentionResult<T>& result_;
   const Scratch<T>& s_;
+  DropoutRows<T>& dropout_;
   std::int64_t batch_, head_, pair_, first_, rows_;
 };
 
@@ -258,9 +260,10 @@ void attention(const AttentionProblem<T>& p, const AttentionResult<T>& result, T
     const auto memory = workspace.take<T>(sizes.used());
     Pieces<T> pieces(memory.data());
     const Scratch<T> scratch(pieces, p, rows);
+    DropoutRows<T> dropout(p.dropout);
     const std::int64_t from = task / blocks * group;
     for (std::int64_t pair = from; pair < std::min(pairs, from + group); ++pair) {
-      Block<T>(p, result, pair, first, rows, scratch).run();
+      Block<T>(p, result, pair, first, rows, scratch, dropout).run();
     }
   });
 }

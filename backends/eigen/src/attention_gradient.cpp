@@ -61,10 +61,11 @@ template<class T>
 class Head {
  public:
   Head(const AttentionProblem<T>& problem, const AttentionGradient<T>& gradient, std::int64_t pair,
-       const Scratch<T>& scratch)
+       const Scratch<T>& scratch, DropoutRows<T>& dropout)
       : p_(problem),
         g_(gradient),
         s_(scratch),
+        dropout_(dropout),
         batch_(pair / problem.heads),
         head_(pair % problem.heads),
         pair_(pair),
@@ -142,9 +143,9 @@ class Head {
     keys = std::clamp<std::int64_t>(most - key, 0, keys);
     if (keys == 0) return;
     compute_weights(row, rows, key, keys);
-    if (p_.dropout.active()) {
+    if (dropout_.active()) {
       for (std::int64_t i = 0; i < rows; ++i) {
-        p_.dropout.fill((pair_ * p_.queries + row + i) * p_.keys + key, keys, s_.mask + i * s_.key_stride);
+        dropout_.fill((pair_ * p_.queries + row + i) * p_.keys + key, keys, s_.mask + i * s_.key_stride);
       }
       if (needs_scores_) compute_d_scores<true>(row, rows, keys);
       for (std::int64_t i = 0; i < rows; ++i) {
@@ -208,6 +209,7 @@ class Head {
   const AttentionProblem<T>& p_;
   const AttentionGradient<T>& g_;
   const Scratch<T>& s_;
+  DropoutRows<T>& dropout_;
   std::int64_t batch_, head_, pair_;
   bool needs_scores_;
 };
@@ -262,10 +264,11 @@ void attention_gradient(const AttentionProblem<T>& p, const AttentionGradient<T>
     const auto memory = workspace.take<T>(sizes.used());
     Pieces<T> pieces(memory.data());
     Scratch<T> scratch(pieces, p);
+    DropoutRows<T> dropout(p.dropout);
     const std::int64_t from = task / parts * group, part = task % parts;
     for (std::int64_t pair = from; pair < std::min(pairs, from + group); ++pair) {
       if (parts > 1 && g.d_query != nullptr) scratch.d_query = partial.data() + (pair * parts + part) * size;
-      Head<T> head(p, g, pair, scratch);
+      Head<T> head(p, g, pair, scratch, dropout);
       head.run(part * keys_of_a_part, std::min(p.keys, (part + 1) * keys_of_a_part));
       if (parts == 1) head.write_d_query();
     }

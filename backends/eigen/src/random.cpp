@@ -142,6 +142,41 @@ void DropoutMask<T>::apply(std::int64_t first, std::int64_t count, const T* x, T
   });
 }
 
+template<class T>
+const T* DropoutRows<T>::kept(std::int64_t first, std::int64_t count) {
+  if (first < start_ || first + count > end_) {
+    start_ = first - first % 4;
+    end_ = start_ + kKept;
+    mask_.fill(start_, kKept, factors_);
+  }
+  return factors_ + (first - start_);
+}
+
+template<class T>
+void DropoutRows<T>::fill(std::int64_t first, std::int64_t count, T* out) {
+  if (!mask_.active() || count > kKept / 4) {
+    mask_.fill(first, count, out);
+    return;
+  }
+  const T* factors = kept(first, count);
+  std::copy(factors, factors + count, out);
+}
+
+template<class T>
+void DropoutRows<T>::apply(std::int64_t first, std::int64_t count, const T* x, T* y) {
+  if (!mask_.active() || count > kKept / 4) {
+    mask_.apply(first, count, x, y);
+    return;
+  }
+  const T* factors = kept(first, count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T scaled = x[i] * factors[i];
+    y[i] = factors[i] > T(0) ? scaled : T(0);
+  }
+}
+
+template class DropoutRows<float>;
+template class DropoutRows<double>;
 template class DropoutMask<float>;
 template class DropoutMask<double>;
 

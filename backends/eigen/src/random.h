@@ -35,4 +35,25 @@ class DropoutMask {
   bool active_ = false;
 };
 
+/// The same factors for rows that are much shorter than what the generator makes at once and that follow one
+/// another: factors are made ahead and kept. Belongs to one task.
+template<class T>
+class DropoutRows {
+ public:
+  explicit DropoutRows(const DropoutMask<T>& mask) : mask_(mask) {}
+
+  bool active() const { return mask_.active(); }
+  void fill(std::int64_t first, std::int64_t count, T* out);
+  void apply(std::int64_t first, std::int64_t count, const T* x, T* y);
+
+ private:
+  static constexpr std::int64_t kKept = 512;
+  /// The factor of element `first`, followed by those of the next ones, `count` at least.
+  const T* kept(std::int64_t first, std::int64_t count);
+
+  const DropoutMask<T>& mask_;
+  std::int64_t start_ = 0, end_ = 0;  // the elements whose factors are kept
+  alignas(64) T factors_[kKept];
+};
+
 }  // namespace attn::eigen
