@@ -87,10 +87,11 @@ TEST_CASE("the number of threads does not change a single bit of parameters and 
 }
 
 TEST_CASE("the number of threads does not change a wide model either") {
+  const std::int64_t width = fast_backend() == "eigen" ? 160 : 32;  // wide enough to be split among threads
   for (ModelConfig config : trained_models()) {
-    config.embedding_size = config.hidden_size = 160;
+    config.embedding_size = config.hidden_size = width;
     config.heads = 4;
-    config.feed_forward_size = 320;
+    config.feed_forward_size = 2 * width;
     TrainerConfig training = small_training(1);
     training.batches.batch_size = 22;
     training.epochs = 3;
@@ -275,7 +276,8 @@ TEST_CASE("a loss that is no longer finite stops training and names update, tens
     CHECK(error->code() == ExitCode::config);
     CHECK(contains(message, "update 2: "));
     CHECK(contains(message, "lines of the batch: 5, 6, 7, 8;"));
-    CHECK(contains(message, "first tensor that is not finite: parameter 'encoder."));
+    CHECK(contains(message, "first tensor that is not finite: "));
+    CHECK(contains(message, "'encoder."));
     CHECK_FALSE(contains(message, "-nan"));
   }
 }
