@@ -81,8 +81,32 @@ class Scoped {
 /// Type in memory and on disk (little-endian, so that files do not depend on the machine).
 template<Number T>
 hid_t memory_type();
+template<>
+hid_t memory_type<float>();
+template<>
+hid_t memory_type<double>();
+template<>
+hid_t memory_type<std::int32_t>();
+template<>
+hid_t memory_type<std::int64_t>();
+template<>
+hid_t memory_type<std::uint8_t>();
+template<>
+hid_t memory_type<std::uint64_t>();
 template<Number T>
 hid_t file_type();
+template<>
+hid_t file_type<float>();
+template<>
+hid_t file_type<double>();
+template<>
+hid_t file_type<std::int32_t>();
+template<>
+hid_t file_type<std::int64_t>();
+template<>
+hid_t file_type<std::uint8_t>();
+template<>
+hid_t file_type<std::uint64_t>();
 Scoped string_type();
 /// "f32" and so on.
 std::string type_name(hid_t type);
