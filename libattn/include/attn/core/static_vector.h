@@ -13,7 +13,7 @@ namespace attn {
 template<typename T, std::size_t capacity>
 class StaticVector {
  public:
-  StaticVector() noexcept {}
+  StaticVector() noexcept {}  // NOLINT(modernize-use-equals-default): defaulted, {} would clear the bytes
   StaticVector(std::initializer_list<T> values) {
     for (const T& value : values) push_back(value);
   }
