@@ -23,7 +23,8 @@ struct VisibleKeys {
     if (lengths != nullptr) {
       visible = std::min<std::int64_t>(visible, lengths[length_per_query ? batch * queries + query : batch]);
     }
-    if (causal) visible = std::min(visible, query + causal_offset + 1);
+    // Beyond these bounds nothing changes, and the sum cannot overflow.
+    if (causal) visible = std::min(visible, query + 1 + std::clamp(causal_offset, -queries - 1, keys));
     return std::max<std::int64_t>(visible, 0);
   }
 };

@@ -45,21 +45,38 @@ class RecurrentProduct {
  private:
   std::int64_t stride() const { return 3 * padded<T>(hidden_); }
 
+  // The same chain of products for every element as with a packed weight, so that the bits are the same: a
+  // row must not show how many rows there are.
   void multiply_row(const T* state, T* u) const {
+    constexpr std::int64_t kW = kWidth<T>;
     for (std::int64_t gate = 0; gate < 3; ++gate) {
-      T* to = u + gate * padded<T>(hidden_);
-      for (std::int64_t j = 0; j < hidden_; ++j) to[j] = dot(state, weight_ + (gate * hidden_ + j) * hidden_);
-      std::fill(to + hidden_, to + padded<T>(hidden_), T(0));
+      const T* weight = weight_ + gate * hidden_ * hidden_;
+      for (std::int64_t j = 0; j < hidden_; j += kW) {
+        const std::int64_t lanes = std::min(kW, hidden_ - j);
+        store<T>(u + gate * padded<T>(hidden_) + j, products(state, weight + j * hidden_, lanes));
+      }
     }
   }
 
-  T dot(const T* a, const T* b) const {
+  // state times the transpose of `lanes` rows of the weight; 0 in the other lanes.
+  Vec<T> products(const T* state, const T* weight, std::int64_t lanes) const {
     constexpr std::int64_t kW = kWidth<T>;
     Vec<T> sum{};
     std::int64_t k = 0;
-    for (; k + kW <= hidden_; k += kW) sum += load<T>(a + k) * load<T>(b + k);
-    if (k < hidden_) sum += load_partial(a + k, hidden_ - k) * load_partial(b + k, hidden_ - k);
-    return horizontal_sum<T>(sum);
+    for (; lanes == kW && k + kW <= hidden_; k += kW) {
+      Vec<T> square[kW];
+      ATTN_UNROLL
+      for (std::int64_t i = 0; i < kW; ++i) square[i] = load<T>(weight + i * hidden_ + k);
+      transpose<T>(square);
+      ATTN_UNROLL
+      for (std::int64_t i = 0; i < kW; ++i) sum += broadcast(state[k + i]) * square[i];
+    }
+    for (; k < hidden_; ++k) {
+      Vec<T> column{};
+      for (std::int64_t i = 0; i < lanes; ++i) column[i] = weight[i * hidden_ + k];
+      sum += broadcast(state[k]) * column;
+    }
+    return sum;
   }
 
   std::int64_t hidden_;
