@@ -214,12 +214,18 @@ class Head {
   bool needs_scores_;
 };
 
-/// Parts of the keys of a head that are separate tasks, so that few heads also keep several threads busy.
+/// Parts of the keys of a head whose gradients of the queries are added up one after another. By the number
+/// of keys alone: the sum must not show how many heads there are.
 template<class T>
 std::int64_t key_parts(const AttentionProblem<T>& p) {
-  constexpr std::int64_t kTasks = 8, kKeysOfAPart = 512;
-  const std::int64_t wanted = (kTasks + p.batch * p.heads - 1) / (p.batch * p.heads);
-  return std::clamp<std::int64_t>(p.keys / kKeysOfAPart, 1, wanted);
+  constexpr std::int64_t kMost = 8, kKeysOfAPart = 512;
+  return std::clamp<std::int64_t>(p.keys / kKeysOfAPart, 1, kMost);
+}
+
+/// sum [size] += part; size is a multiple of the vector width.
+template<class T>
+void add_rows(std::int64_t size, const T* part, T* sum) {
+  for (std::int64_t i = 0; i < size; i += kWidth<T>) store<T>(sum + i, load<T>(sum + i) + load<T>(part + i));
 }
 
 /// d_query = scale * the sum of the parts, in their order.
@@ -236,9 +242,11 @@ void sum_parts(const AttentionProblem<T>& p, const AttentionGradient<T>& g, cons
       Vec<T> sum = load<T>(from + i * width + j);
       for (std::int64_t part = 1; part < count; ++part) sum += load<T>(from + part * size + i * width + j);
       const std::int64_t n = std::min(kW, p.key_width - j);
-      sum = sum * scale;
-      if (g.add_to_query) sum += load_partial(to + i * stride + j, n);
-      store_partial(to + i * stride + j, n, sum);
+      T* element = to + i * stride + j;
+      if (g.add_to_query)
+        store_partial(element, n, load_partial(element, n) + sum * scale);
+      else
+        store_partial(element, n, sum * scale);
     }
   }
 }
@@ -251,29 +259,42 @@ void attention_gradient(const AttentionProblem<T>& p, const AttentionGradient<T>
   const std::int64_t pairs = p.batch * p.heads;
   if (pairs == 0) return;
   const std::int64_t parts = key_parts(p);
+  // So that few heads also keep several threads busy.
+  const bool split = parts > 1 && pairs < 8;
+  const std::int64_t tasks_of_a_pair = split ? parts : 1;
   const std::int64_t cost = p.queries * p.keys * (5 * (p.key_width + p.value_width) + 60);
-  const std::int64_t group = parts > 1 ? 1 : std::min(pairs, attention_pairs_per_task(cost));
+  const std::int64_t group = split ? 1 : std::min(pairs, attention_pairs_per_task(cost));
   const std::int64_t groups = (pairs + group - 1) / group;
   const std::int64_t keys_of_a_part = ((p.keys + parts - 1) / parts + kKeyTile - 1) / kKeyTile * kKeyTile;
   const std::int64_t size = p.queries * padded<T>(p.key_width);
-  const auto partial = workspace.take<T>(parts > 1 && g.d_query != nullptr ? pairs * parts * size : 0);
+  const bool sums = parts > 1 && g.d_query != nullptr;
+  const auto partial = workspace.take<T>(sums && split ? pairs * parts * size : 0);
 
-  threads.parallel(groups * parts, [&](std::int64_t task) {
+  threads.parallel(groups * tasks_of_a_pair, [&](std::int64_t task) {
     Pieces<T> sizes;
     Scratch<T>(sizes, p);
+    sizes.take(sums && !split ? size : 0);
     const auto memory = workspace.take<T>(sizes.used());
     Pieces<T> pieces(memory.data());
     Scratch<T> scratch(pieces, p);
+    T* const total = pieces.take(sums && !split ? size : 0);
+    T* const one = scratch.d_query;
     DropoutRows<T> dropout(p.dropout);
-    const std::int64_t from = task / parts * group, part = task % parts;
+    const std::int64_t from = task / tasks_of_a_pair * group, first = task % tasks_of_a_pair;
     for (std::int64_t pair = from; pair < std::min(pairs, from + group); ++pair) {
-      if (parts > 1 && g.d_query != nullptr) scratch.d_query = partial.data() + (pair * parts + part) * size;
-      Head<T> head(p, g, pair, scratch, dropout);
-      head.run(part * keys_of_a_part, std::min(p.keys, (part + 1) * keys_of_a_part));
-      if (parts == 1) head.write_d_query();
+      for (std::int64_t part = first; part < (split ? first + 1 : parts); ++part) {
+        if (sums)
+          scratch.d_query = split ? partial.data() + (pair * parts + part) * size : part == 0 ? total : one;
+        Head<T> head(p, g, pair, scratch, dropout);
+        head.run(part * keys_of_a_part, std::min(p.keys, (part + 1) * keys_of_a_part));
+        if (sums && !split && part > 0) add_rows(size, one, total);
+      }
+      if (split) continue;
+      if (sums) scratch.d_query = total;
+      Head<T>(p, g, pair, scratch, dropout).write_d_query();
     }
   });
-  if (parts == 1 || g.d_query == nullptr) return;
+  if (!split || g.d_query == nullptr) return;
   constexpr std::int64_t kRowsOfATask = 512;
   const std::int64_t blocks = (p.queries + kRowsOfATask - 1) / kRowsOfATask;
   threads.parallel(pairs * blocks, [&](std::int64_t task) {

@@ -29,7 +29,7 @@ class RecurrentProduct {
 
   /// Packing pays only for several products with the same weight.
   static std::int64_t packed_size(const GruShape& shape) {
-    return shape.steps * shape.batch < 8 ? 0 : shape.hidden * 3 * padded<T>(shape.hidden);
+    return shape.steps * shape.batch < 5 ? 0 : shape.hidden * 3 * padded<T>(shape.hidden);
   }
 
   void run(std::int64_t rows, const T* state, T* u) const {
