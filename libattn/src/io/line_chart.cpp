@@ -235,8 +235,8 @@ class Drawing {
 
   std::string stroke(std::size_t index) const {
     const bool dashed = chart_.series[index].dashed || index >= colours.size();
-    return fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-linejoin=\"round\"{}",
-                       colours[index % colours.size()], dashed ? " stroke-dasharray=\"6 4\"" : "");
+    return fmt::format(R"svg(fill="none" stroke="{}" stroke-width="2" stroke-linejoin="round"{})svg",
+                       colours[index % colours.size()], dashed ? R"svg( stroke-dasharray="6 4")svg" : "");
   }
 
   void lines() {
