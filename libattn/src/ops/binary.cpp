@@ -21,11 +21,11 @@ void binary_gradient(Gradient& g) {
   };
   switch (g.params<attn_binary_params>().function) {
     case ATTN_BINARY_ADD:
-      add_to(0, [&] { return dy; });
-      add_to(1, [&] { return dy; });
+      add_to(0, [&] { return g.of(0); });
+      add_to(1, [&] { return g.of(0); });
       break;
     case ATTN_BINARY_SUBTRACT:
-      add_to(0, [&] { return dy; });
+      add_to(0, [&] { return g.of(0); });
       add_to(1, [&] { return negate(dy); });
       break;
     case ATTN_BINARY_MULTIPLY:

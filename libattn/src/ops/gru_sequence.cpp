@@ -21,7 +21,7 @@ Tensor step(const Tensor& sequence, std::int64_t t) {
 
 // Tensors of equal shape [batch, width] under each other, [steps, batch, width].
 Tensor stack(const std::vector<Tensor>& steps, const Tensor& like, const Shape& shape) {
-  const Tensor result(like.shared_device(), shape, like.dtype());
+  Tensor result(like.shared_device(), shape, like.dtype());
   for (std::size_t t = 0; t < steps.size(); ++t)
     copy_into(result.rows(static_cast<std::int64_t>(t), 1), steps[t]);
   return result;
