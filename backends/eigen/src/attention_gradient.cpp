@@ -15,7 +15,7 @@ constexpr double kLn2 = 0.69314718055994530942;
 /// The memory that one head needs.
 template<class T>
 struct Scratch {
-  Scratch(Pieces<T>& pieces, const AttentionProblem<T>& p) {
+  Scratch(Pieces<T>& pieces, const AttentionProblem<T>& p, std::int64_t size_of_part) {
     const std::int64_t keys = std::min(p.keys, kKeyTile), rows = std::min(p.queries, kQueryTile);
     width = padded<T>(p.key_width);
     value_width = padded<T>(p.value_width);
@@ -23,6 +23,7 @@ struct Scratch {
     query = pieces.take(p.queries * width);
     d_output = pieces.take(p.queries * value_width);
     d_query = pieces.take(p.queries * width);
+    d_query_of_part = pieces.take(size_of_part);
     shift = pieces.take(p.queries);
     delta = pieces.take(p.queries);
     key = pieces.take(keys * width);
@@ -36,8 +37,8 @@ struct Scratch {
     visible = reinterpret_cast<std::int32_t*>(pieces.take(p.queries));
   }
   std::int64_t width, value_width, key_stride;
-  T *query, *d_output, *d_query, *shift, *delta, *key, *key_transposed, *value_transposed, *d_key, *d_value,
-      *weights, *d_scores, *mask;
+  T *query, *d_output, *d_query, *d_query_of_part, *shift, *delta, *key, *key_transposed, *value_transposed,
+      *d_key, *d_value, *weights, *d_scores, *mask;
   std::int32_t* visible;
 };
 
@@ -216,16 +217,40 @@ class Head {
 
 /// Parts of the keys of a head whose gradients of the queries are added up one after another. By the number
 /// of keys alone: the sum must not show how many heads there are.
-template<class T>
-std::int64_t key_parts(const AttentionProblem<T>& p) {
-  constexpr std::int64_t kMost = 8, kKeysOfAPart = 512;
-  return std::clamp<std::int64_t>(p.keys / kKeysOfAPart, 1, kMost);
-}
+class KeyParts {
+ public:
+  explicit KeyParts(std::int64_t keys)
+      : keys_(keys),
+        count_(std::clamp<std::int64_t>(keys / 512, 1, 8)),
+        length_(((keys + count_ - 1) / count_ + kKeyTile - 1) / kKeyTile * kKeyTile) {}
 
-/// sum [size] += part; size is a multiple of the vector width.
+  std::int64_t count() const { return count_; }
+  template<class T>
+  void run(Head<T>& head, std::int64_t part) const {
+    head.run(part * length_, std::min(keys_, (part + 1) * length_));
+  }
+
+ private:
+  std::int64_t keys_, count_, length_;
+};
+
+/// One head by one task.
 template<class T>
-void add_rows(std::int64_t size, const T* part, T* sum) {
-  for (std::int64_t i = 0; i < size; i += kWidth<T>) store<T>(sum + i, load<T>(sum + i) + load<T>(part + i));
+void run_head(const AttentionProblem<T>& p, const AttentionGradient<T>& g, const KeyParts& parts,
+              std::int64_t pair, Scratch<T> scratch, DropoutRows<T>& dropout) {
+  Head<T> first(p, g, pair, scratch, dropout);
+  parts.run(first, 0);
+  T* const sum = scratch.d_query;
+  for (std::int64_t part = 1; part < parts.count(); ++part) {
+    scratch.d_query = scratch.d_query_of_part;
+    Head<T> next(p, g, pair, scratch, dropout);
+    parts.run(next, part);
+    for (std::int64_t i = 0; i < p.queries * scratch.width; i += kWidth<T>) {
+      store<T>(sum + i, load<T>(sum + i) + load<T>(scratch.d_query + i));
+    }
+  }
+  scratch.d_query = sum;
+  first.write_d_query();
 }
 
 /// d_query = scale * the sum of the parts, in their order.
@@ -258,48 +283,40 @@ void attention_gradient(const AttentionProblem<T>& p, const AttentionGradient<T>
                         Workspace& workspace) {
   const std::int64_t pairs = p.batch * p.heads;
   if (pairs == 0) return;
-  const std::int64_t parts = key_parts(p);
+  const KeyParts parts(p.keys);
   // So that few heads also keep several threads busy.
-  const bool split = parts > 1 && pairs < 8;
-  const std::int64_t tasks_of_a_pair = split ? parts : 1;
+  const bool split = parts.count() > 1 && pairs < 8;
+  const std::int64_t tasks_of_a_pair = split ? parts.count() : 1;
   const std::int64_t cost = p.queries * p.keys * (5 * (p.key_width + p.value_width) + 60);
   const std::int64_t group = split ? 1 : std::min(pairs, attention_pairs_per_task(cost));
   const std::int64_t groups = (pairs + group - 1) / group;
-  const std::int64_t keys_of_a_part = ((p.keys + parts - 1) / parts + kKeyTile - 1) / kKeyTile * kKeyTile;
   const std::int64_t size = p.queries * padded<T>(p.key_width);
-  const bool sums = parts > 1 && g.d_query != nullptr;
-  const auto partial = workspace.take<T>(sums && split ? pairs * parts * size : 0);
+  const auto partial = workspace.take<T>(split ? pairs * parts.count() * size : 0);
 
   threads.parallel(groups * tasks_of_a_pair, [&](std::int64_t task) {
+    const std::int64_t own_sum = parts.count() > 1 && !split ? size : 0;
     Pieces<T> sizes;
-    Scratch<T>(sizes, p);
-    sizes.take(sums && !split ? size : 0);
+    Scratch<T>(sizes, p, own_sum);
     const auto memory = workspace.take<T>(sizes.used());
     Pieces<T> pieces(memory.data());
-    Scratch<T> scratch(pieces, p);
-    T* const total = pieces.take(sums && !split ? size : 0);
-    T* const one = scratch.d_query;
+    Scratch<T> scratch(pieces, p, own_sum);
     DropoutRows<T> dropout(p.dropout);
-    const std::int64_t from = task / tasks_of_a_pair * group, first = task % tasks_of_a_pair;
-    for (std::int64_t pair = from; pair < std::min(pairs, from + group); ++pair) {
-      for (std::int64_t part = first; part < (split ? first + 1 : parts); ++part) {
-        if (sums)
-          scratch.d_query = split ? partial.data() + (pair * parts + part) * size : part == 0 ? total : one;
-        Head<T> head(p, g, pair, scratch, dropout);
-        head.run(part * keys_of_a_part, std::min(p.keys, (part + 1) * keys_of_a_part));
-        if (sums && !split && part > 0) add_rows(size, one, total);
-      }
-      if (split) continue;
-      if (sums) scratch.d_query = total;
-      Head<T>(p, g, pair, scratch, dropout).write_d_query();
+    if (split) {
+      scratch.d_query = partial.data() + task * size;
+      Head<T> head(p, g, task / parts.count(), scratch, dropout);
+      parts.run(head, task % parts.count());
+      return;
     }
+    const std::int64_t last = std::min(pairs, (task + 1) * group);
+    for (std::int64_t pair = task * group; pair < last; ++pair) run_head(p, g, parts, pair, scratch, dropout);
   });
   if (!split || g.d_query == nullptr) return;
   constexpr std::int64_t kRowsOfATask = 512;
   const std::int64_t blocks = (p.queries + kRowsOfATask - 1) / kRowsOfATask;
   threads.parallel(pairs * blocks, [&](std::int64_t task) {
     const std::int64_t first = task % blocks * kRowsOfATask;
-    sum_parts(p, g, partial.data(), parts, task / blocks, first, std::min(p.queries, first + kRowsOfATask));
+    sum_parts(p, g, partial.data(), parts.count(), task / blocks, first,
+              std::min(p.queries, first + kRowsOfATask));
   });
 }
 
