@@ -77,37 +77,48 @@ Values decode(int32_t dtype, const std::vector<std::byte>& bytes) {
   }
 }
 
-/// Memory of a device for as long as the object lives.
+/// Memory of a device for as long as the object lives, with bytes on both sides that nobody may write.
 class DeviceMemory {
  public:
   DeviceMemory(const Backend& backend, const Tensor& tensor)
       : backend_(backend), bytes_(tensor.values.size() * element_size(tensor.dtype)) {
+    std::vector<std::byte> host(guard_bytes, guard);
+    const std::vector<std::byte> encoded = encode(tensor);
+    host.insert(host.end(), encoded.begin(), encoded.end());
+    host.insert(host.end(), guard_bytes, guard);
     attn_error error{};
-    REQUIRE(backend.table().allocate(backend.context(), bytes_, &data_, &error) == ATTN_OK);
-    const std::vector<std::byte> host = encode(tensor);
-    REQUIRE(backend.table().upload(backend.context(), data_, host.data(), bytes_, &error) == ATTN_OK);
+    REQUIRE(backend.table().allocate(backend.context(), host.size(), &base_, &error) == ATTN_OK);
+    REQUIRE(backend.table().upload(backend.context(), base_, host.data(), host.size(), &error) == ATTN_OK);
   }
   ~DeviceMemory() {
-    if (data_ != nullptr) backend_.table().release(backend_.context(), data_);
+    if (base_ != nullptr) backend_.table().release(backend_.context(), base_);
   }
   DeviceMemory(DeviceMemory&& other) noexcept
-      : backend_(other.backend_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+      : backend_(other.backend_), bytes_(other.bytes_), base_(std::exchange(other.base_, nullptr)) {}
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   DeviceMemory& operator=(DeviceMemory&&) = delete;
 
-  void* data() const { return data_; }
+  void* data() const { return static_cast<std::byte*>(base_) + guard_bytes; }
+  /// Fails the test if something beside the tensor was written.
   Values values(int32_t dtype) const {
-    std::vector<std::byte> host(bytes_);
+    std::vector<std::byte> host(bytes_ + 2 * guard_bytes);
     attn_error error{};
-    REQUIRE(backend_.table().download(backend_.context(), host.data(), data_, bytes_, &error) == ATTN_OK);
-    return decode(dtype, host);
+    REQUIRE(backend_.table().download(backend_.context(), host.data(), base_, host.size(), &error) ==
+            ATTN_OK);
+    const auto begin = host.begin() + guard_bytes, end = host.end() - guard_bytes;
+    const auto is_guard = [](std::byte byte) { return byte == guard; };
+    CHECK(std::all_of(host.begin(), begin, is_guard));
+    CHECK(std::all_of(end, host.end(), is_guard));
+    return decode(dtype, {begin, end});
   }
 
  private:
+  static constexpr std::ptrdiff_t guard_bytes = 256;  // keeps the alignment that a device wants
+  static constexpr auto guard = std::byte{0xA5};
   const Backend& backend_;
   std::size_t bytes_;
-  void* data_ = nullptr;
+  void* base_ = nullptr;
 };
 
 /// An operation with its tensors on the device.
