@@ -185,6 +185,29 @@ std::vector<Operation> attention_operations(std::int32_t real, const Attention& 
       .along(0)
       .out({batch, queries, keys})
       .along(0);
+  all.emplace_back("additive attention gradient", ATTN_OP_ADDITIVE_ATTENTION_GRADIENT, real)
+      .params(additive)
+      .in({batch, queries, 21})
+      .along(0)
+      .in({batch, keys, 21})
+      .along(0)
+      .in({21})
+      .in({batch, keys, 19})
+      .along(0)
+      .ids({batch}, longest)
+      .along(0)
+      .absent()
+      .in({batch, queries, keys}, 0, 0.1)
+      .along(0)
+      .in({batch, queries, 19})
+      .along(0)
+      .out({batch, queries, 21})
+      .along(0)
+      .out({batch, keys, 21})
+      .along(0)
+      .absent()
+      .out({batch, keys, 19})
+      .along(0);
   return all;
 }
 

@@ -72,8 +72,8 @@ void softmax_row(T* row, std::int64_t count) {
 }
 
 template<class T>
-void forward_row(const AdditiveAttentionProblem<T>& p, const Entry<T>& e, std::int64_t line,
-                 std::int64_t count, T* output, T* weights) {
+void forward_row(const AdditiveAttentionProblem<T>& p, const Entry<T>& e, DropoutRows<T>& dropout,
+                 std::int64_t line, std::int64_t count, T* output, T* weights) {
   constexpr std::int64_t kW = kWidth<T>;
   std::fill(weights + count, weights + p.keys, T(0));
   if (count == 0) {
@@ -84,7 +84,7 @@ void forward_row(const AdditiveAttentionProblem<T>& p, const Entry<T>& e, std::i
   compute_scores(e, count);
   softmax_row(e.row, count);
   std::copy_n(e.row, count, weights);
-  if (p.dropout.active()) p.dropout.apply(line * p.keys, count, e.row, e.row);
+  if (dropout.active()) dropout.apply(line * p.keys, count, e.row, e.row);
   for (std::int64_t j = 0; j < p.value_width; j += kW) {
     Vec<T> sum{};
     for (std::int64_t k = 0; k < count; ++k)
@@ -105,12 +105,13 @@ void additive_attention(const AdditiveAttentionProblem<T>& p, T* output, T* weig
     const auto memory = workspace.take<T>(sizes.used());
     Pieces<T> pieces(memory.data());
     const Entry<T> entry(pieces, p);
+    DropoutRows<T> dropout(p.dropout);
     for (std::int64_t b = task * group; b < std::min(p.batch, (task + 1) * group); ++b) {
       entry.read(p, b);
       for (std::int64_t i = 0; i < p.queries; ++i) {
         const std::int64_t line = b * p.queries + i;
-        forward_row(p, entry, line, p.visible.count(b, i, p.queries, p.keys), output + line * p.value_width,
-                    weights + line * p.keys);
+        forward_row(p, entry, dropout, line, p.visible.count(b, i, p.queries, p.keys),
+                    output + line * p.value_width, weights + line * p.keys);
       }
     }
   });
@@ -150,7 +151,12 @@ class GradientEntry {
  public:
   GradientEntry(const AdditiveAttentionProblem<T>& problem, const AdditiveAttentionGradient<T>& gradient,
                 const Entry<T>& entry, const GradientSums<T>& sums, T* d_score_weight)
-      : p_(problem), g_(gradient), e_(entry), s_(sums), d_score_weight_(d_score_weight) {}
+      : p_(problem),
+        g_(gradient),
+        e_(entry),
+        s_(sums),
+        dropout_(problem.dropout),
+        d_score_weight_(d_score_weight) {}
 
   void run(std::int64_t batch) {
     e_.read(p_, batch);
@@ -180,7 +186,7 @@ class GradientEntry {
     const T* weights = g_.weights + line * p_.keys;
     pack_rows<T>(1, p_.value_width, g_.d_output + line * p_.value_width, p_.value_width, T(1), s_.d_output,
                  e_.value_width);
-    p_.dropout.fill(line * p_.keys, count, s_.mask);
+    dropout_.fill(line * p_.keys, count, s_.mask);
     T delta = 0;
     for (std::int64_t k = 0; k < count; ++k) {
       const Vec<T> dropped = broadcast(weights[k] * s_.mask[k]);
@@ -220,6 +226,7 @@ class GradientEntry {
   const AdditiveAttentionGradient<T>& g_;
   const Entry<T>& e_;
   const GradientSums<T>& s_;
+  DropoutRows<T> dropout_;
   T* d_score_weight_;
 };
 
