@@ -56,6 +56,10 @@ attn_error no_error() {
   return attn_error{ATTN_OK, -1, {}};
 }
 
+void release_all(const attn_backend& table, attn_context* context, std::span<void* const> buffers) noexcept {
+  for (void* data : buffers) table.release(context, data);
+}
+
 }  // namespace
 
 Storage::~Storage() {
@@ -101,7 +105,7 @@ Device::Device(std::shared_ptr<const Backend> backend, const DeviceOptions& opti
 Device::~Device() {
   // No tensor is left to see what queued operations would compute, and no caller to tell that they failed.
   queue_.clear();
-  release_cache();
+  for (const auto& [bytes, buffers] : free_) release_all(backend_->table(), context_, buffers);
   if (workspace_ != nullptr) backend_->table().release(context_, workspace_);
   backend_->table().close(context_);
 }
@@ -139,7 +143,7 @@ void Device::release(void* data, std::size_t bytes) noexcept {
 void Device::release_cache() {
   if (!queue_.empty()) flush();
   for (auto& [bytes, buffers] : free_) {
-    for (void* data : buffers) backend_->table().release(context_, data);
+    release_all(backend_->table(), context_, buffers);
     memory_.reserved -= bytes * buffers.size();
     buffers.clear();
   }

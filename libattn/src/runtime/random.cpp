@@ -16,7 +16,7 @@ std::uint64_t hash_of(std::string_view text) {
 }  // namespace
 
 RandomSequence::RandomSequence(std::uint64_t seed, std::string_view name)
-    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, counter_{}, block_{} {
+    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {
   const std::uint64_t hash = hash_of(name);
   counter_[2] = static_cast<std::uint32_t>(hash);
   counter_[3] = static_cast<std::uint32_t>(hash >> 32);

@@ -23,7 +23,9 @@ class RandomSequence {
   double normal();
 
  private:
-  std::uint32_t key_[2], counter_[4], block_[4];
+  std::uint32_t key_[2];
+  std::uint32_t counter_[4] = {};
+  std::uint32_t block_[4] = {};
   int used_ = 4;
 };
 
