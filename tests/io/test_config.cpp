@@ -163,7 +163,7 @@ TEST_CASE("numbers do not depend on the locale", "[config]") {
   CHECK(contains(dump, "learning_rate: 0.25 "));
 }
 
-TEST_CASE("--set reports its own errors", "[config]") {
+TEST_CASE("the option --set reports its own errors", "[config]") {
   Fixture fixture;
   fixture.schema.apply(config::parse_set("training.learning_rte=1"));
   fixture.schema.apply(config::parse_set("training.batch_size=many"));
