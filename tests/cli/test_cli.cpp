@@ -137,7 +137,7 @@ TEST_CASE("a wrong command line has exit code 2 and a hint", "[cli]") {
   }
 }
 
-TEST_CASE("--help begins with examples on standard output", "[cli]") {
+TEST_CASE("the option --help begins with examples on standard output", "[cli]") {
   const auto result = run({"--help"}, parse_with_options);
   CHECK(result.exit_code == 0);
   CHECK(result.output.rfind("Examples:\n  attn-test model.h5 < in.txt\n      translates standard input\n",
