@@ -59,7 +59,8 @@ TEST_CASE("NUL, tab and U+2028 are ordinary characters of words") {
 TEST_CASE("the whitespace tokenizer splits at ASCII blanks and keeps case") {
   const Tokenizer tokenizer = Tokenizer::named("whitespace");
   CHECK(tokenizer.tokenize(" Hello,  World!\t3.5\r") == Strings{"Hello,", "World!", "3.5"});
-  const std::string joined = "A" + std::string(no_break_space) + "B";
+  std::string joined = "A";
+  joined.append(no_break_space).append("B");
   CHECK(tokenizer.tokenize(joined) == Strings{joined});
   CHECK(tokenizer.detokenize(Strings{"Hello,", "World!"}) == "Hello, World!");
 }
