@@ -46,18 +46,18 @@ struct VectorTypes;
 template<>
 struct VectorTypes<float> {
   using Real = float __attribute__((vector_size(kVectorBytes)));
-  using Integer = std::int32_t __attribute__((vector_size(kVectorBytes)));
+  using Bits = std::uint32_t __attribute__((vector_size(kVectorBytes)));
 };
 template<>
 struct VectorTypes<double> {
   using Real = double __attribute__((vector_size(kVectorBytes)));
-  using Integer = std::int64_t __attribute__((vector_size(kVectorBytes)));
+  using Bits = std::uint64_t __attribute__((vector_size(kVectorBytes)));
 };
 
 template<class T>
 using Vec = typename VectorTypes<T>::Real;
 template<class T>
-using IntVec = typename VectorTypes<T>::Integer;
+using BitVec = typename VectorTypes<T>::Bits;
 
 /// Elements of a vector.
 template<class T>
@@ -248,8 +248,8 @@ inline void transpose(Vec<T> (&rows)[kWidth<T>]) {
 template<class T>
 inline Vec<T> absolute(Vec<T> x) {
   return reinterpret_cast<Vec<T>>(
-      reinterpret_cast<IntVec<T>>(x) &
-      std::numeric_limits<std::remove_reference_t<decltype(IntVec<T>{}[0])>>::max());
+      reinterpret_cast<BitVec<T>>(x) &
+      (std::numeric_limits<std::remove_reference_t<decltype(BitVec<T>{}[0])>>::max() >> 1));
 }
 
 /// Constants of exponentials. The polynomials p are near-minimax: b^r = 1 + r p(r) for |r| half a unit of the
@@ -306,8 +306,8 @@ inline Vec<T> exponential_polynomial(Vec<T> r, const T (&p)[N]) {
 template<class T>
 inline Vec<T> scale_by_power(Vec<T> x, Vec<T> rounded) {
   return reinterpret_cast<Vec<T>>(
-      reinterpret_cast<IntVec<T>>(x) +
-      (reinterpret_cast<IntVec<T>>(rounded) << ExponentialConstants<T>::kMantissaBits));
+      reinterpret_cast<BitVec<T>>(x) +
+      (reinterpret_cast<BitVec<T>>(rounded) << ExponentialConstants<T>::kMantissaBits));
 }
 
 /// 2^x for x below the largest exponent, as in a softmax; 0 where the result would not be a normal number.
