@@ -4,7 +4,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
-#include <yaml-cpp/parser.h>  // NOLINT(bugprone-forward-declaration-namespace): it declares a Node of its own
+#include <yaml-cpp/parser.h>
 
 #include <algorithm>
 #include <array>
