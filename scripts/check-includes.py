@@ -24,7 +24,9 @@ BUILDS_UPON = {
     "cli": ["core"],
     "decoding": ["models", "text"],
     "training": ["models", "text", "io"],
-    "inspection": ["models", "text", "io"],
+    "figures": ["core"],
+    "conformance": ["autograd"],
+    "inspection": ["decoding", "training"],
     "experiment": ["training", "decoding", "evaluation"],
 }
 # The boundary between libattn and the backends: C, for everyone, and knows of nothing else.
