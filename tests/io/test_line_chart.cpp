@@ -113,3 +113,14 @@ TEST_CASE("sample charts for the eye", "[.sample]") {
                        .series = {{.name = "", .x = {0, 100000, 250000, 1234567}, .y = {0, 55, 80, 97}}}};
   attn::write_file_atomically(std::string(folder) + "/bleu.svg", attn::to_svg(bleu));
 }
+
+TEST_CASE("a series without a line is dots alone, also in the legend", "[chart]") {
+  attn::LineChart chart{.title = "fit", .x = {}, .y = {}, .series = {{.name = "curve"}, {.name = "points"}}};
+  chart.series[0].x = chart.series[0].y = {0, 1, 2};
+  chart.series[1].x = {0, 1, 2};
+  chart.series[1].y = {2, 0, 1};
+  chart.series[1].line = false;
+  const std::string svg = attn::to_svg(chart);
+  CHECK(count(svg, "<circle") == 4);
+  CHECK(count(svg, "<path d=\"M") == 2);
+}

@@ -249,6 +249,11 @@ class Drawing {
     text_ += "</g>\n";
   }
 
+  static std::string dot(const std::string& x, const std::string& y, std::size_t index) {
+    return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3\" fill=\"{}\"/>\n", x, y,
+                       colours[index % colours.size()]);
+  }
+
   void line(std::size_t index) {
     const ChartSeries& series = chart_.series[index];
     if (series.x.size() != series.y.size()) {
@@ -267,14 +272,13 @@ class Drawing {
         // A point between two gaps would be an invisible line.
         const bool alone =
             !pen_down && (i + 1 == series.x.size() || !usable(series.y[i + 1], y_.logarithmic));
-        if (series.markers || alone) {
-          dots += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3\" fill=\"{}\"/>\n", x, y,
-                              colours[index % colours.size()]);
+        if (series.markers || alone || !series.line) {
+          dots += dot(x, y, index);
         }
       }
       pen_down = visible;
     }
-    if (!path.empty()) text_ += fmt::format("<path d=\"{}\" {}/>\n", path, stroke(index));
+    if (!path.empty() && series.line) text_ += fmt::format("<path d=\"{}\" {}/>\n", path, stroke(index));
     text_ += dots;
   }
 
@@ -283,8 +287,12 @@ class Drawing {
     const double x = legend_right_ ? x_.end + 16 : x_.begin;
     double y = legend_right_ ? y_.end + 8 : y_.begin + 32 + (chart_.x.label.empty() ? 8 : 28);
     for (std::size_t i = 0; i < chart_.series.size(); ++i, y += line_height) {
-      text_ +=
-          fmt::format("<path d=\"M{} {}h{}\" {}/>\n", pixels(x), pixels(y), pixels(sample_width), stroke(i));
+      if (chart_.series[i].line) {
+        text_ += fmt::format("<path d=\"M{} {}h{}\" {}/>\n", pixels(x), pixels(y), pixels(sample_width),
+                             stroke(i));
+      } else {
+        text_ += dot(pixels(x + sample_width / 2), pixels(y), i);
+      }
       write(x + sample_width + 6, y + font_size * 0.35, "start", chart_.series[i].name);
     }
   }

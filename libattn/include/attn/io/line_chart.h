@@ -12,6 +12,7 @@ struct ChartSeries {
   std::vector<double> y = {};  ///< as many as x
   bool dashed = false;
   bool markers = false;  ///< a dot at every point, for few points
+  bool line = true;      ///< false: dots alone, for observations
 };
 
 struct ChartAxis {
