@@ -4,9 +4,12 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache libeigen3-dev libhdf5-dev libfmt-dev libcli11-dev libyaml-cpp-dev
-          nlohmann-json3-dev zlib1g-dev)
+          nlohmann-json3-dev zlib1g-dev pkg-config libcairo2-dev libpango1.0-dev librsvg2-dev)
+# Pictures show text in whatever fonts are installed: fonts-noto-core has Arabic, Devanagari, Thai and most other
+# scripts, fonts-noto-cjk Chinese, Japanese and Korean.
 if [ "${1:-}" = "--tests" ]; then
-  packages+=(catch2 python3 git curl)
+  packages+=(catch2 python3 git curl libtorch-dev
+             fonts-noto-core fonts-noto-cjk chromium python3-h5py python3-websocket)
 fi
 
 missing=()
