@@ -21,11 +21,12 @@ constexpr int standard_error = 2;
 /// CLI11's help with the examples before everything else.
 class ExamplesFirst : public CLI::Formatter {
  public:
-  explicit ExamplesFirst(std::vector<Example> examples) : examples_(std::move(examples)) {}
+  ExamplesFirst(const CLI::App& owner, std::vector<Example> examples)
+      : owner_(&owner), examples_(std::move(examples)) {}
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     std::string text;
-    if (mode == CLI::AppFormatMode::Normal && app->get_parent() == nullptr && !examples_.empty()) {
+    if (mode == CLI::AppFormatMode::Normal && app == owner_ && !examples_.empty()) {
       text += "Examples:\n";
       for (const Example& example : examples_)
         text += fmt::format("  {}\n      {}\n", example.command, example.meaning);
@@ -35,6 +36,7 @@ class ExamplesFirst : public CLI::Formatter {
   }
 
  private:
+  const CLI::App* owner_;  ///< subcommands inherit the formatter but not the examples
   std::vector<Example> examples_;
 };
 
@@ -73,8 +75,12 @@ int run_parsed(CLI::App& app, int argc, char** argv, const std::string& name,
 
 }  // namespace
 
+void set_examples(CLI::App& app, const std::vector<Example>& examples) {
+  app.formatter(std::make_shared<ExamplesFirst>(app, examples));
+}
+
 void set_up(CLI::App& app, const std::vector<Example>& examples) {
-  app.formatter(std::make_shared<ExamplesFirst>(examples));
+  set_examples(app, examples);
   app.set_help_flag("-h,--help", "Show this help");
   app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), version()), "Show the version");
 }

@@ -164,6 +164,23 @@ std::vector<std::string> Dataset::read_strings() const {
   });
 }
 
+std::vector<std::string> Dataset::read_string_rows(std::uint64_t first, std::uint64_t count) const {
+  FileState& file = *handle().file();
+  const Scoped type = stored_type(handle(), path());
+  const Shape shape = this->shape();
+  if (H5Tget_class(type) != H5T_STRING || shape.size() != 1 || first > shape.front() ||
+      count > shape.front() - first) {
+    fail(ExitCode::input_data, "{}: {} has type {} and shape {}; expected strings {} to {}", file.name,
+         path(), detail::type_name(type), to_string(shape), first, first + count);
+  }
+  const Scoped source = detail::dataset_space(handle(), path());
+  select_rows(source, shape, first, count);
+  const Scoped memory = detail::simple_space({count});
+  return detail::read_texts(file, path(), type, memory, count, [&](hid_t stored, void* buffer) {
+    return H5Dread(handle().id(), stored, memory, source, H5P_DEFAULT, buffer);
+  });
+}
+
 void Dataset::make_scale(const std::string& name) {
   checked(*handle().file(), "make a scale of", path(),
           [&] { return H5DSset_scale(handle().id(), name.c_str()); });

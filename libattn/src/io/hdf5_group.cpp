@@ -186,6 +186,13 @@ Dataset Group::create_dataset(const std::string& path, const Shape& shape, const
   return {create(handle(), path, full, detail::file_type<T>(), shape, storage), full};
 }
 
+Dataset Group::create_half_dataset(const std::string& path, const Shape& shape, const Storage& storage) {
+  create_parents(path);
+  const std::string full = join(this->path(), path);
+  const Scoped half = detail::half_type();
+  return {create(handle(), path, full, half, shape, storage), full};
+}
+
 Dataset Group::create_string_dataset(const std::string& path, const Shape& shape, const Storage& storage) {
   create_parents(path);
   const std::string full = join(this->path(), path);

@@ -152,6 +152,14 @@ Scoped string_type() {
   return type;
 }
 
+Scoped half_type() {
+  Scoped type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
+  H5Tset_fields(type, 15, 10, 5, 0, 10);  // sign, exponent and its bits, mantissa and its bits
+  H5Tset_size(type, 2);
+  H5Tset_ebias(type, 15);
+  return type;
+}
+
 std::string type_name(hid_t type) {
   const std::size_t bits = H5Tget_size(type) * 8;
   switch (H5Tget_class(type)) {

@@ -108,6 +108,8 @@ hid_t file_type<std::uint8_t>();
 template<>
 hid_t file_type<std::uint64_t>();
 Scoped string_type();
+/// IEEE 754 binary16, for which the library has no name.
+Scoped half_type();
 /// "f32" and so on.
 std::string type_name(hid_t type);
 /// Whether T holds every value of the stored type.

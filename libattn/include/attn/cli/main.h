@@ -12,6 +12,9 @@ struct Example {
   std::string meaning;
 };
 
+/// Has the help of a program or subcommand begin with examples.
+void set_examples(CLI::App& app, const std::vector<Example>& examples);
+
 /// Prepares a parser the way all attn programs have it: examples first in --help, --version, wrong options
 /// with a hint to --help.
 void set_up(CLI::App& app, const std::vector<Example>& examples);

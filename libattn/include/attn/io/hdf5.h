@@ -151,6 +151,8 @@ class Dataset : public Object {
   /// A scalar (or one-element) string.
   std::string read_string() const;
   std::vector<std::string> read_strings() const;
+  /// Texts [first, first + count) of axis 0 of a one-dimensional dataset.
+  std::vector<std::string> read_string_rows(std::uint64_t first, std::uint64_t count) const;
 
   /// Declares this dataset the scale of an axis ("position"), so that other programs label that axis with it.
   void make_scale(const std::string& name);
@@ -185,6 +187,9 @@ class Group : public Object {
   template<Number T>
   Dataset create_dataset(const std::string& path, const Shape& shape, const Storage& storage = {});
   Dataset create_string_dataset(const std::string& path, const Shape& shape, const Storage& storage = {});
+  /// The same of half precision ("f16", IEEE 754 binary16), for numbers that need little room: written from
+  /// float or double, which are rounded to the nearest, and read into them.
+  Dataset create_half_dataset(const std::string& path, const Shape& shape, const Storage& storage = {});
 
   /// Creates and writes; `values` are row-major and fill `shape`.
   template<Number T>
