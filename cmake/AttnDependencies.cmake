@@ -11,3 +11,8 @@ find_package(yaml-cpp REQUIRED)
 if(NOT TARGET yaml-cpp::yaml-cpp)  # releases before 0.8 export the bare name
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
 endif()
+
+# Pictures: text in every script, and drawings as SVG, PNG and PDF.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(pangocairo REQUIRED IMPORTED_TARGET pangocairo cairo-pdf cairo-svg cairo-png)
+pkg_check_modules(librsvg REQUIRED IMPORTED_TARGET librsvg-2.0)
