@@ -116,8 +116,6 @@ class HiddenKeys {
   HiddenKeys(const Call& call, int lengths, bool causal, int64_t causal_offset, int32_t masking,
              at::IntArrayRef sizes);
 
-  /// The softmax over the last axis; `scores` may be overwritten.
-  at::Tensor softmax(const at::Tensor& scores) const;
   /// The scores with those of hidden keys replaced by what they count as.
   at::Tensor masked(const at::Tensor& scores) const;
   /// Softmax of scores that masked() made, into `weights`, which may be the same memory.
