@@ -20,7 +20,8 @@ Tensor Tape::watch(const Tensor& value, const Tensor& gradient) {
 }
 
 void Tape::record(const ops::Call& call, ops::Tensors& outputs) {
-  if (!recording_) return;
+  // What has no gradient rule gives constants.
+  if (!recording_ || call.operation->gradient == nullptr) return;
   if (std::none_of(call.inputs.begin(), call.inputs.end(), [this](const Tensor& x) { return needs(x); }))
     return;
   for (Tensor& output : outputs) {

@@ -118,9 +118,7 @@ Tensors apply_operation(Call call, std::span<const Into> into) {
     fail(ExitCode::backend, "backend '{}' cannot run {}: {}", device.backend().name(), operation.name,
          why_not);
   }
-  if (operation.gradient != nullptr) {
-    if (Recorder* recorder = recorder_of(call)) recorder->record(call, outputs);
-  }
+  if (Recorder* recorder = recorder_of(call)) recorder->record(call, outputs);
   return outputs;
 }
 

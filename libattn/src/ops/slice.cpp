@@ -61,7 +61,7 @@ Tensor slice_axis(const Tensor& x, int axis, std::int64_t from, std::int64_t cou
 
 void slice_add(const Tensor& target, const Tensor& x, std::span<const std::int64_t> start) {
   check_range("slice_add", target.shape(), start, x.shape());
-  apply_to(slice_add_operation, target, {x.detached()}, params_of(start));
+  apply_to(slice_add_operation, target, {x}, params_of(start));
 }
 
 }  // namespace attn::ops

@@ -76,7 +76,12 @@ const Operation unary_operation{
     .gradient =
         [](Gradient& g) {
           const auto function = static_cast<attn_unary_function>(g.params<attn_unary_params>().function);
-          g.add(0, multiply(g.of(0), slope(function, g.input(0), g.output(0))));
+          const Tensor dy = g.of(0);
+          // The slope is computed for dy's sake: whoever watches the one is to see the other.
+          const auto seen = [&dy](const Tensor& value) {
+            return value.recorded(dy.recorder(), dy.variable());
+          };
+          g.add(0, multiply(dy, slope(function, seen(g.input(0)), seen(g.output(0)))));
         },
     .flops = [](const Call&, const TensorSpecs& out) { return elements_of(out); },
 };
