@@ -1,0 +1,115 @@
+#include "operations.h"
+
+#include "common/shape_check.h"
+#include "kernels.h"
+#include "product.h"
+
+namespace attn::cuda {
+
+namespace {
+
+using Kernel = void (*)(const OpView&, Call&);
+
+/// The host's part for either type of the floating-point tensors.
+struct Kernels {
+  Kernel f32 = nullptr, f64 = nullptr;
+};
+
+Kernels any_type(Kernel kernel) {
+  return {kernel, kernel};
+}
+
+// clang-format off
+#define ATTN_KERNELS(name) Kernels{run_##name<float>, run_##name<double>}
+
+/// NULL for what this backend does not run.
+Kernels find_kernels(uint32_t kind) {
+  switch (kind) {
+    case ATTN_OP_FILL: return any_type(run_fill);
+    case ATTN_OP_COPY: return any_type(run_copy);
+    case ATTN_OP_CAST: return any_type(run_cast);
+    case ATTN_OP_AFFINE: return any_type(run_affine);
+    case ATTN_OP_UNARY: return ATTN_KERNELS(unary);
+    case ATTN_OP_BINARY: return any_type(run_binary);
+    case ATTN_OP_SELECT: return ATTN_KERNELS(select);
+    case ATTN_OP_MATMUL: return ATTN_KERNELS(matmul);
+    case ATTN_OP_REDUCE: return ATTN_KERNELS(reduce);
+    case ATTN_OP_ARGMAX: return ATTN_KERNELS(argmax);
+    case ATTN_OP_TOP_K: return ATTN_KERNELS(top_k);
+    case ATTN_OP_MASKED_SOFTMAX: return ATTN_KERNELS(masked_softmax);
+    case ATTN_OP_MASKED_SOFTMAX_GRADIENT: return ATTN_KERNELS(masked_softmax_gradient);
+    case ATTN_OP_LOG_SUM_EXP: return ATTN_KERNELS(log_sum_exp);
+    case ATTN_OP_PERMUTE: return any_type(run_permute);
+    case ATTN_OP_SLICE: return any_type(run_slice);
+    case ATTN_OP_SLICE_ADD: return ATTN_KERNELS(slice_add);
+    case ATTN_OP_CONCATENATE: return any_type(run_concatenate);
+    case ATTN_OP_GATHER_ROWS: return any_type(run_gather_rows);
+    case ATTN_OP_SCATTER_ADD_ROWS: return ATTN_KERNELS(scatter_add_rows);
+    case ATTN_OP_UNFOLD_1D: return ATTN_KERNELS(unfold_1d);
+    case ATTN_OP_FOLD_1D: return ATTN_KERNELS(fold_1d);
+    case ATTN_OP_DROPOUT: return ATTN_KERNELS(dropout);
+    case ATTN_OP_SQUARED_NORM: return ATTN_KERNELS(squared_norm);
+    case ATTN_OP_KV_APPEND: return any_type(run_kv_append);
+    default: return {};
+  }
+}
+#undef ATTN_KERNELS
+// clang-format on
+
+/// Whether one of the tensors is f64; then all floating-point ones are, except those of a cast.
+bool is_double(const OpView& op) {
+  const int count = op.input_count() + op.output_count();
+  for (int index = 0; index < count; ++index) {
+    const attn_tensor& tensor = op.input(index);
+    if (is_present(tensor) && tensor.dtype == ATTN_F64) return true;
+  }
+  return false;
+}
+
+/// What is left to the decomposition, or beyond what CUDA and cuBLAS can count.
+std::string why_not_native(const OpView& op) {
+  if (find_kernels(op.kind()).f32 == nullptr) return "the cuda backend does not know this operation";
+  const int count = op.input_count() + op.output_count();
+  for (int index = 0; index < count; ++index) {
+    const attn_tensor& tensor = op.input(index);
+    for (int axis = 0; axis < tensor.rank; ++axis) {
+      if (tensor.dims[axis] <= most_matrix_rows) continue;
+      return "the cuda backend counts at most 2147483647 along an axis, found " + backend::describe(tensor);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string why_not_supported(const attn_op& op) {
+  std::string why_not = backend::check_shape(op);
+  return why_not.empty() ? why_not_native(OpView(op)) : why_not;
+}
+
+std::size_t workspace_bytes(const OpView& op) {
+  switch (op.kind()) {
+    case ATTN_OP_SQUARED_NORM:
+      return squared_norm_workspace();
+    default:
+      return 0;
+  }
+}
+
+void run_operation(const attn_op& op, Call& call, std::size_t workspace_bytes_given) {
+  if (const std::string why_not = backend::check_shape(op); !why_not.empty()) {
+    throw BackendError(ATTN_INVALID, why_not);
+  }
+  const OpView view(op);
+  if (const std::string why_not = why_not_native(view); !why_not.empty()) {
+    throw BackendError(ATTN_UNSUPPORTED, why_not);
+  }
+  if (const std::size_t needed = workspace_bytes(view); needed > workspace_bytes_given) {
+    throw BackendError(ATTN_INVALID, message("the workspace has %zu bytes, the operation needs %zu",
+                                             workspace_bytes_given, needed));
+  }
+  const Kernels kernels = find_kernels(op.kind);
+  (is_double(view) ? kernels.f64 : kernels.f32)(view, call);
+}
+
+}  // namespace attn::cuda

@@ -1,0 +1,18 @@
+#pragma once
+// Which operations the plugin runs, and with how much workspace.
+#include <string>
+
+#include "call.h"
+
+namespace attn::cuda {
+
+/// Empty if run_operation() can run it; else why not. Judged without looking at data.
+std::string why_not_supported(const attn_op& op);
+
+/// For an operation that is supported.
+std::size_t workspace_bytes(const OpView& op);
+
+/// Puts the operation into the stream. Throws BackendError.
+void run_operation(const attn_op& op, Call& call, std::size_t workspace_bytes_given);
+
+}  // namespace attn::cuda
