@@ -17,6 +17,9 @@ inline constexpr const char* decoder_input_tokens = "/tokens/decoder_input";
 inline constexpr std::array token_groups{source_tokens, target_tokens, decoder_input_tokens};
 
 inline constexpr const char* stage = "post_softmax_pre_dropout";
+/// SUBSTITUTE, which stands for NUL in the texts.
+inline constexpr char nul_substitute = '\x1a';
+
 inline constexpr const char* consumes = "consumes";
 inline constexpr const char* predicts = "predicts";
 
