@@ -74,8 +74,10 @@ TEST_CASE("corpus BLEU agrees with the reference values of sacrebleu's definitio
         references.back().push_back(golden.text("ref_" + std::to_string(i) + "_" + std::to_string(j)));
       }
     }
-    check_corpus_bleu(golden, corpus_bleu(hypotheses, references, BleuTokenizer::mteval_13a), "bleu_13a_");
-    check_corpus_bleu(golden, corpus_bleu(hypotheses, references, BleuTokenizer::none), "bleu_none_");
+    check_corpus_bleu(golden, corpus_bleu(hypotheses, references, {.tokenizer = BleuTokenizer::mteval_13a}),
+                      "bleu_13a_");
+    check_corpus_bleu(golden, corpus_bleu(hypotheses, references, {.tokenizer = BleuTokenizer::none}),
+                      "bleu_none_");
   }
 }
 
@@ -93,8 +95,10 @@ TEST_CASE("the signature of corpus BLEU names the settings and this implementati
   const std::vector<Strings> two = {{"a b", "a c"}};
   CHECK(contains(corpus_bleu(hypotheses, two).signature,
                  "nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|impl:attn|"));
-  CHECK(contains(corpus_bleu(hypotheses, hypotheses, BleuTokenizer::none).signature, "nrefs:1|"));
-  CHECK(contains(corpus_bleu(hypotheses, hypotheses, BleuTokenizer::none).signature, "|tok:none|"));
+  CHECK(contains(corpus_bleu(hypotheses, hypotheses, {.tokenizer = BleuTokenizer::none}).signature,
+                 "nrefs:1|"));
+  CHECK(contains(corpus_bleu(hypotheses, hypotheses, {.tokenizer = BleuTokenizer::none}).signature,
+                 "|tok:none|"));
   const Strings three = {"a", "b"};
   const std::vector<Strings> varying = {{"a"}, {"b", "c"}};
   CHECK(contains(corpus_bleu(three, varying).signature, "nrefs:var|"));

@@ -44,7 +44,7 @@ TEST_CASE("chrF2 and chrF2++ agree with the reference values of sacrebleu's defi
       }
     }
     check_chrf(golden, chrf(hypotheses, references), "chrf2", "char_stats");
-    check_chrf(golden, chrf(hypotheses, references, 2), "chrf2pp", "char_word_stats");
+    check_chrf(golden, chrf(hypotheses, references, {.word_order = 2}), "chrf2pp", "char_word_stats");
   }
 }
 

@@ -5,9 +5,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
-
-#include "attn/core/error.h"
 
 namespace attn {
 
@@ -18,6 +15,11 @@ inline NgramCounts count_ngrams(std::u32string_view symbols, std::size_t n) {
   NgramCounts counts;
   for (std::size_t i = 0; i + n <= symbols.size(); ++i) ++counts[symbols.substr(i, n)];
   return counts;
+}
+
+/// The number of n-grams of a sequence of symbols.
+inline std::size_t ngram_total(std::u32string_view symbols, std::size_t n) {
+  return symbols.size() >= n ? symbols.size() - n + 1 : 0;
 }
 
 /// The n-grams that both have, each counted as often as the one that has fewer.
@@ -44,37 +46,5 @@ class WordNumbers {
  private:
   std::unordered_map<std::string, char32_t> numbers_;
 };
-
-/// Throws Error (input_data) unless there are segments and each has a reference.
-inline void check_segments(std::span<const std::string> hypotheses,
-                           std::span<const std::vector<std::string>> references) {
-  if (hypotheses.empty()) fail(ExitCode::input_data, "there are no hypotheses to score");
-  if (hypotheses.size() != references.size()) {
-    fail(ExitCode::input_data, "{} hypotheses cannot be scored against {} references; each needs its own",
-         hypotheses.size(), references.size());
-  }
-  for (std::size_t i = 0; i < references.size(); ++i) {
-    if (references[i].empty()) fail(ExitCode::input_data, "segment {} has no reference", i + 1);
-  }
-}
-
-/// The number of references a segment for a signature, or "var".
-inline std::string reference_count_label(std::span<const std::vector<std::string>> references) {
-  for (const auto& segment : references) {
-    if (segment.size() != references.front().size()) return "var";
-  }
-  return std::to_string(references.front().size());
-}
-
-/// Each reference as a list of its own.
-inline std::vector<std::vector<std::string>> one_reference_each(std::span<const std::string> references) {
-  std::vector<std::vector<std::string>> lists;
-  lists.reserve(references.size());
-  for (const std::string& reference : references) lists.push_back({reference});
-  return lists;
-}
-
-/// The parts of `text` between Unicode white space, as Python's str.split() gives them.
-std::vector<std::string> split_at_white_space(std::string_view text);
 
 }  // namespace attn
