@@ -27,7 +27,7 @@ BUILDS_UPON = {
     "figures": ["core"],
     "conformance": ["autograd"],
     "inspection": ["decoding", "training"],
-    "experiment": ["training", "decoding", "evaluation"],
+    "experiment": ["training", "decoding", "evaluation", "figures"],
 }
 # The boundary between libattn and the backends: C, for everyone, and knows of nothing else.
 BOUNDARY = {"attn/backend_abi.h", "attn/op_kinds.h", "attn/philox.h"}

@@ -28,6 +28,7 @@ const std::vector<cli::Example> examples{
      "train a small Transformer on the bundled corpus, translate its test set"},
     {"attn-train configs/d2l/seq2seq-attention.yaml --set training.epochs=50",
      "the book's Bahdanau model, with one key changed"},
+    {"attn-train configs/d2l/nadaraya-watson.yaml", "attention pooling, with its picture and its weights"},
     {"attn-train configs/quickstart.yaml --dry-run", "sizes, memory and time, without writing anything"},
     {"attn-train configs/quickstart.yaml --resume", "go on where an interrupted run stopped, bit for bit"},
 };
@@ -98,43 +99,75 @@ std::string shell_words(int argc, char** argv) {
 // Of a sweep that was interrupted, the runs that had saved nothing yet start from the beginning.
 RunDirectory::Mode mode_of(const Options& options, const Plan& plan) {
   const bool in_sweep = !plan.sweep_point.empty();
-  if (options.resume && in_sweep && latest_checkpoint(plan.config.run_directory()).empty())
+  if (options.resume && in_sweep && latest_checkpoint(plan.run_directory()).empty())
     return RunDirectory::Mode::force;
   if (options.resume) return RunDirectory::Mode::resume;
   return options.force ? RunDirectory::Mode::force : RunDirectory::Mode::fresh;
 }
 
-int run_plans(const std::vector<Plan>& plans, const Options& options, const std::string& command_line) {
-  const cli::Level level = options.quiet     ? cli::Level::quiet
-                           : options.verbose ? cli::Level::verbose
-                                             : cli::Level::normal;
-  const cli::Messages messages("attn-train", level);
-  cli::StandardOutput out;
-  for (const Plan& plan : plans) {
-    if (options.dry_run) {
-      const DryRun result = dry_run(plan.config);
-      out.write(options.json ? json_report(plan.config, result) : text_report(plan.config, result));
-      continue;
+/// Runs what was planned, one after another.
+class Runs {
+ public:
+  Runs(const Options& options, std::string command_line)
+      : options_(options),
+        messages_("attn-train", options.quiet     ? cli::Level::quiet
+                                : options.verbose ? cli::Level::verbose
+                                                  : cli::Level::normal),
+        command_line_(std::move(command_line)) {}
+
+  ExitCode run(const std::vector<Plan>& plans) {
+    for (const Plan& plan : plans) {
+      const auto outcome = std::visit([&](const auto& config) { return run_one(plan, config); }, plan.config);
+      if (outcome == Trainer::Outcome::interrupted) {
+        messages_.info("interrupted; go on with --resume");
+        return ExitCode::interrupted;
+      }
+    }
+    out_.finish();
+    return ExitCode::ok;
+  }
+
+ private:
+  template<typename Config, typename Result>
+  void report(const Config& config, const Result& result) {
+    out_.write(options_.json ? json_report(config, result) : text_report(config, result));
+    out_.flush();
+  }
+
+  Trainer::Outcome run_one(const Plan& plan, const ExperimentConfig& config) {
+    if (options_.dry_run) {
+      report(config, dry_run(config));
+      return Trainer::Outcome::finished;
     }
     RunSummary summary;
     {
-      Display display(messages, plan.config.name);
-      summary =
-          run_training(plan.config, plan.yaml, command_line, mode_of(options, plan), display.observer());
+      Display display(messages_, config.name);
+      summary = run_training(config, plan.yaml, command_line_, mode_of(options_, plan), display.observer());
     }
-    out.write(options.json ? json_report(plan.config, summary) : text_report(plan.config, summary));
-    out.flush();
-    if (summary.outcome == Trainer::Outcome::interrupted) {
-      messages.info("interrupted; go on with --resume");
-      return static_cast<int>(ExitCode::interrupted);
-    }
+    report(config, summary);
+    return summary.outcome;
   }
-  out.finish();
-  return static_cast<int>(ExitCode::ok);
-}
+
+  // It takes no longer to do it than to say how long it would take.
+  Trainer::Outcome run_one(const Plan& plan, const KernelRegressionConfig& config) {
+    if (options_.dry_run) {
+      report(config, compute_regression(config, open_device(config.backend)));
+    } else {
+      Display display(messages_, config.name);
+      report(config, run_kernel_regression(config, plan.yaml, command_line_, mode_of(options_, plan),
+                                           display.observer()));
+    }
+    return Trainer::Outcome::finished;
+  }
+
+  const Options& options_;
+  cli::Messages messages_;
+  cli::StandardOutput out_;
+  std::string command_line_;
+};
 
 int run(CLI::App& app, int argc, char** argv) {
-  app.description("Trains a translation model as YAML files say.");
+  app.description("Trains a translation model, or fits attention pooling, as YAML files say.");
   cli::set_up(app, examples);
   Options options;
   declare(app, options);
@@ -157,7 +190,7 @@ int run(CLI::App& app, int argc, char** argv) {
     out.finish();
     return static_cast<int>(ExitCode::ok);
   }
-  return run_plans(plans, options, shell_words(argc, argv));
+  return static_cast<int>(Runs(options, shell_words(argc, argv)).run(plans));
 }
 
 }  // namespace

@@ -20,21 +20,79 @@ void apply_flags(config::Schema& schema, const Options& options) {
     schema.apply(config::parse_flag("--backend", "backend.name", yaml::quote(options.backend)));
 }
 
+// The value of model.type in a file, which may stand in a section or under its whole path.
+const yaml::Node* type_in(const yaml::Node& root) {
+  if (const yaml::Node* found = root.find("model.type")) return found;
+  const yaml::Node* model = root.find("model");
+  return model != nullptr ? model->find("type") : nullptr;
+}
+
+// What the last layer that names it says of model.type, which decides about the schema.
+std::string model_type(const std::vector<yaml::Document>& documents,
+                       const std::vector<config::Override>& overrides) {
+  std::string type;
+  for (const yaml::Document& document : documents) {
+    if (const yaml::Node* found = type_in(document.root)) type = found->text;
+  }
+  for (const config::Override& override : overrides) {
+    if (override.path == "model.type") type = override.value.text;
+  }
+  return type;
+}
+
+void describe(config::Schema& schema, ExperimentConfig& config) {
+  describe_experiment(schema, config);
+}
+void describe(config::Schema& schema, KernelRegressionConfig& config) {
+  describe_kernel_regression(schema, config);
+}
+void check(config::Schema& schema, const ExperimentConfig& config) {
+  check_experiment(schema, config);
+}
+void check(config::Schema& schema, const KernelRegressionConfig& config) {
+  check_kernel_regression(schema, config);
+}
+
+template<typename Config>
+Plan resolve_as(const std::vector<yaml::Document>& documents, const std::vector<config::Override>& overrides,
+                const std::string& sweep_point, const Options& options) {
+  Config config;
+  config::Schema schema;
+  describe(schema, config);
+  for (const yaml::Document& document : documents) schema.apply(document);
+  for (const config::Override& override : overrides) schema.apply(override);
+  apply_flags(schema, options);
+  check(schema, config);
+  schema.check();
+  if (!sweep_point.empty()) config.name += "/" + sweep_point;
+  Plan plan;
+  plan.sweep_point = sweep_point;
+  plan.yaml = schema.dump();
+  plan.config = std::move(config);
+  return plan;
+}
+
 Plan resolve_point(const std::vector<yaml::Document>& documents, const config::SweepPoint& point,
                    const Options& options) {
-  Plan plan;
-  plan.sweep_point = point.name;
+  std::vector<config::Override> overrides = point.overrides;
+  for (const std::string& assignment : options.sets) overrides.push_back(config::parse_set(assignment));
+  if (model_type(documents, overrides) == "kernel-regression")
+    return resolve_as<KernelRegressionConfig>(documents, overrides, point.name, options);
+  return resolve_as<ExperimentConfig>(documents, overrides, point.name, options);
+}
+
+template<typename Config>
+std::string keys_of() {
+  Config config;
   config::Schema schema;
-  describe_experiment(schema, plan.config);
-  for (const yaml::Document& document : documents) schema.apply(document);
-  for (const config::Override& override : point.overrides) schema.apply(override);
-  for (const std::string& assignment : options.sets) schema.apply(config::parse_set(assignment));
-  apply_flags(schema, options);
-  check_experiment(schema, plan.config);
-  schema.check();
-  if (!point.name.empty()) plan.config.name += "/" + point.name;
-  plan.yaml = schema.dump();
-  return plan;
+  describe(schema, config);
+  std::string text;
+  for (const config::FieldInfo& field : schema.fields()) {
+    text += fmt::format("{}: {}{}{}, default {}\n    {}\n", field.path, field.type,
+                        field.range.empty() ? "" : ", ", field.range,
+                        field.default_value.empty() ? "''" : field.default_value, field.documentation);
+  }
+  return text;
 }
 
 }  // namespace
@@ -81,16 +139,8 @@ std::vector<Plan> resolve(const Options& options) {
 }
 
 std::string key_reference() {
-  ExperimentConfig config;
-  config::Schema schema;
-  describe_experiment(schema, config);
-  std::string text;
-  for (const config::FieldInfo& field : schema.fields()) {
-    text += fmt::format("{}: {}{}{}, default {}\n    {}\n", field.path, field.type,
-                        field.range.empty() ? "" : ", ", field.range,
-                        field.default_value.empty() ? "''" : field.default_value, field.documentation);
-  }
-  return text;
+  return keys_of<ExperimentConfig>() + "\nWith model.type: kernel-regression, these and no others:\n\n" +
+         keys_of<KernelRegressionConfig>();
 }
 
 }  // namespace attn::train

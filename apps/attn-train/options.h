@@ -2,9 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "attn/experiment/experiment_config.h"
+#include "attn/experiment/kernel_regression.h"
 #include "attn/io/config_schema.h"
 
 namespace attn::train {
@@ -22,16 +24,23 @@ void declare(CLI::App& app, Options& options);
 
 /// One run that the command line asks for: a sweep gives several.
 struct Plan {
-  std::string sweep_point;  ///< empty without a sweep
-  ExperimentConfig config;
+  std::string sweep_point;                                        ///< empty without a sweep
+  std::variant<ExperimentConfig, KernelRegressionConfig> config;  ///< model.type says which
   std::string yaml;  ///< the resolved configuration, each value with its origin
+
+  const std::string& name() const {
+    return std::visit([](const auto& c) -> const std::string& { return c.name; }, config);
+  }
+  std::filesystem::path run_directory() const {
+    return std::visit([](const auto& c) { return c.run_directory(); }, config);
+  }
 };
 
 /// Layers defaults, files, --set and flags, and expands a sweep. Throws Error(config) with everything that is
 /// wrong.
 std::vector<Plan> resolve(const Options& options);
 
-/// All keys with type, range, default and meaning.
+/// All keys with type, range, default and meaning, those of translation models first.
 std::string key_reference();
 
 }  // namespace attn::train

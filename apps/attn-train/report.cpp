@@ -105,4 +105,38 @@ std::string json_report(const ExperimentConfig& config, const DryRun& dry_run) {
                       {"findings", dry_run.findings}});
 }
 
+std::string text_report(const KernelRegressionConfig& config, const RegressionResult& result) {
+  std::string text =
+      fmt::format("{}: {} training points, {} test points; run directory {}\n", config.name,
+                  result.points.x_train.size(), result.points.x_test.size(), config.run_directory().string());
+  for (std::size_t i = 0; i < result.epochs.size(); ++i) {
+    const RegressionEpoch& epoch = result.epochs[i];
+    text += fmt::format("epoch {}: loss {:.4f}, w {:.4f} after it\n", i + 1, epoch.loss, epoch.w);
+  }
+  for (const RegressionCurve& curve : result.curves) {
+    text += fmt::format("{}: mean squared error {:.4f} against the truth", curve.name(),
+                        curve.mean_squared_error);
+    if (curve.undefined > 0) text += fmt::format(" ({} test points without prediction)", curve.undefined);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string json_report(const KernelRegressionConfig& config, const RegressionResult& result) {
+  Json json{{"name", config.name}, {"run_directory", config.run_directory().string()}};
+  json["epochs"] = Json::array();
+  for (const RegressionEpoch& epoch : result.epochs)
+    json["epochs"].push_back({{"loss", epoch.loss}, {"gradient", epoch.gradient}, {"w", epoch.w}});
+  json["curves"] = Json::array();
+  for (const RegressionCurve& curve : result.curves) {
+    json["curves"].push_back({{"name", curve.name()},
+                              {"kernel", name_of(curve.kernel)},
+                              {"width", curve.width},
+                              {"learned", curve.learned},
+                              {"mean_squared_error", curve.mean_squared_error},
+                              {"undefined", curve.undefined}});
+  }
+  return printed(json);
+}
+
 }  // namespace attn::train

@@ -1,6 +1,7 @@
 #include "attn/experiment/experiment_config.h"
 
 #include "attn/models/model_names.h"
+#include "run_keys.h"
 
 namespace attn {
 namespace {
@@ -22,18 +23,6 @@ Choice<Enum> choice_of(const names::Table<Enum, count>& table) {
   Choice<Enum> choice;
   for (const auto& [name, value] : table) choice.choices.emplace_back(std::string(name), value);
   return choice;
-}
-
-void describe_general(Schema& schema, ExperimentConfig& c) {
-  schema.field("name", c.name, Text{.may_be_empty = false}, "Name of the run; its folder is run_root/name");
-  schema.field("run_root", c.run_root, Path{}, "Folder that holds the runs");
-  schema.field("seed", c.seed, Integer{.minimum = 0}, "Seed of first values, order of batches, and dropout");
-  schema.field("backend.name", c.backend.name, Text{.may_be_empty = false},
-               "Backend plugin: a name, or the path of a .so file");
-  schema.field("backend.device", c.backend.device, not_negative, "Index of the device");
-  schema.field("backend.threads", c.backend.threads, not_negative, "CPU threads; 0: all cores");
-  schema.field("backend.dtype", c.backend.dtype, Choice<DType>{{{"f32", DType::f32}, {"f64", DType::f64}}},
-               "Element type");
 }
 
 void describe_corpus(Schema& schema, const std::string& name, CorpusFiles& files, const std::string& what) {
@@ -69,7 +58,8 @@ void describe_data(Schema& schema, DataConfig& d) {
 }
 
 void describe_model(Schema& schema, ModelConfig& m) {
-  schema.field("model.type", m.type, choice_of(names::model_types), "Architecture");
+  schema.field("model.type", m.type, choice_of(names::model_types),
+               "Architecture (kernel-regression, too, has keys of its own)");
   schema.field("model.embedding_size", m.embedding_size, positive, "Width of the embeddings (GRU models)");
   schema.field("model.hidden_size", m.hidden_size, positive,
                "Width of the hidden states; a Transformer's width");
@@ -204,7 +194,8 @@ void check_files(Schema& schema, const std::string& name, const CorpusFiles& fil
 }  // namespace
 
 void describe_experiment(Schema& schema, ExperimentConfig& config) {
-  describe_general(schema, config);
+  describe_run(schema, {config.name, config.run_root, config.seed, config.backend},
+               "first values, order of batches, and dropout");
   describe_data(schema, config.data);
   describe_model(schema, config.model);
   describe_training(schema, config.training);

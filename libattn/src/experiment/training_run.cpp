@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "attn/core/error.h"
-#include "attn/core/version.h"
 #include "attn/io/atomic_file.h"
 #include "attn/training/checkpoint.h"
 #include "curve.h"
 #include "evaluate.h"
+#include "run_record.h"
 
 namespace attn {
 namespace {
@@ -137,18 +137,8 @@ class Run {
 };
 
 void Run::write_record(RunDirectory::Mode mode) const {
-  directory_.write("config.yaml", system_.config_yaml);
-  directory_.append_line("command.txt", origin_.command_line);
   const Device& device = *system_.model->device();
-  const Json environment{{"attn", version()},
-                         {"backend", device.backend().name()},
-                         {"backend_version", device.backend().version()},
-                         {"plugin", device.backend().file().string()},
-                         {"device", device.name()},
-                         {"threads", device.options().threads},
-                         {"cores", std::thread::hardware_concurrency()},
-                         {"compiler", __VERSION__}};
-  directory_.write("environment.json", environment.dump(2) + "\n");
+  write_run_record(directory_, system_.config_yaml, origin_.command_line, device);
   if (mode != RunDirectory::Mode::resume) directory_.write("metrics.jsonl", "");
   say(fmt::format(
       "{}: {} parameters, {} training pairs, vocabularies {} / {}, {} updates an epoch, backend {} ({})",
@@ -182,10 +172,7 @@ void Run::restore_last_epoch() {
 }
 
 void Run::write_status(const char* state, const std::string& message) const {
-  Json status{{"state", state}};
-  status["name"] = config_.name;
-  if (!message.empty()) status["message"] = message;
-  directory_.write("status.json", status.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_run_status(directory_, config_.name, state, message);
 }
 
 void Run::after_epoch(const EpochReport& report) {

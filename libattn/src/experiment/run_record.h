@@ -1,0 +1,17 @@
+#pragma once
+#include <string>
+
+#include "attn/experiment/run_directory.h"
+#include "attn/runtime/device.h"
+
+namespace attn {
+
+/// Writes config.yaml and environment.json, and appends to command.txt.
+void write_run_record(const RunDirectory& directory, const std::string& config_yaml,
+                      const std::string& command_line, const Device& device);
+
+/// Writes status.json; `message` says why where the state is "failed".
+void write_run_status(const RunDirectory& directory, const std::string& name, const char* state,
+                      const std::string& message = {});
+
+}  // namespace attn
