@@ -76,6 +76,24 @@ TEST_CASE("points that cannot be drawn leave a gap", "[chart]") {
   CHECK_FALSE(contains(attn::to_svg(chart), "inf"));
 }
 
+TEST_CASE("a fit has the colour of its series and no place in the legend; marks carry their text",
+          "[chart]") {
+  attn::LineChart chart{.title = "",
+                        .x = {.label = "", .logarithmic = true},
+                        .y = {.label = "", .logarithmic = true},
+                        .series = {{.name = "first", .x = {1, 10}, .y = {1, 10}},
+                                   {.name = "second", .x = {1, 10}, .y = {2, 200}},
+                                   {.name = "fit", .x = {1, 10}, .y = {1, 11}, .dashed = true, .of = 0}},
+                        .marks = {{3, 18, "n = 3"}, {-1, 5, "not drawn"}, {1000, 5, "outside"}}};
+  const std::string svg = attn::to_svg(chart);
+  CHECK(count(svg, "#0072B2") == 3);  // line, sample, fit
+  CHECK(count(svg, "#D55E00") == 2);
+  CHECK_FALSE(contains(svg, ">fit<"));
+  CHECK(contains(svg, ">n = 3</text>"));
+  CHECK_FALSE(contains(svg, "not drawn"));
+  CHECK_FALSE(contains(svg, "outside"));
+}
+
 TEST_CASE("charts without data, or with one value, are drawn", "[chart]") {
   for (const bool logarithmic : {false, true}) {
     attn::LineChart chart{.title = "", .x = {}, .y = {.label = "", .logarithmic = logarithmic}, .series = {}};

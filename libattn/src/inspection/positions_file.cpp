@@ -103,6 +103,7 @@ double write_positions(const std::filesystem::path& path, const PositionTable& t
     hdf5::Header header{"attn.positions", 1};
     header.creator = "attn-dump";
     header.command_line = command_line;
+    header.git_revision = ATTN_GIT_REVISION;
     header.checkpoint_sha256 = table.checkpoint_sha256;
     hdf5::write_header(file, header);
     file.set_attribute("type", table.type);

@@ -154,6 +154,7 @@ class Drawing {
           fmt::format(R"( font-size="{}" font-weight="bold")", title_size));
     axes();
     lines();
+    marks();
     legend();
     return text_ + "</svg>\n";
   }
@@ -168,13 +169,15 @@ class Drawing {
     for (const ChartSeries& series : chart_.series) {
       xs.push_back(&series.x);
       ys.push_back(&series.y);
+      if (series.of) continue;
+      ++legend_entries_;
       legend_width = std::max(legend_width, sample_width + gap + text_width(series.name, font_size));
     }
-    has_legend_ = chart_.series.size() > 1 || (chart_.series.size() == 1 && !chart_.series[0].name.empty());
+    has_legend_ = legend_entries_ > 1 || (chart_.series.size() == 1 && !chart_.series[0].name.empty());
     // Beside the lines where the names are short, else below, so that it never covers data.
     legend_right_ = has_legend_ && legend_width < chart_.width * 0.3;
     const double below =
-        has_legend_ && !legend_right_ ? line_height * static_cast<double>(chart_.series.size()) : 0;
+        has_legend_ && !legend_right_ ? line_height * static_cast<double>(legend_entries_) : 0;
     x_ = scale_of(chart_.x, xs, false);
     y_ = scale_of(chart_.y, ys, true);
     y_.end = chart_.title.empty() ? 18 : 44;
@@ -233,10 +236,14 @@ class Drawing {
           fmt::format(R"svg( transform="rotate(-90 18 {})")svg", pixels(middle)));
   }
 
+  const char* colour(std::size_t index) const {
+    return colours[chart_.series[index].of.value_or(index) % colours.size()];
+  }
+
   std::string stroke(std::size_t index) const {
     const bool dashed = chart_.series[index].dashed || index >= colours.size();
     return fmt::format(R"svg(fill="none" stroke="{}" stroke-width="2" stroke-linejoin="round"{})svg",
-                       colours[index % colours.size()], dashed ? R"svg( stroke-dasharray="6 4")svg" : "");
+                       colour(index), dashed ? R"svg( stroke-dasharray="6 4")svg" : "");
   }
 
   void lines() {
@@ -249,9 +256,24 @@ class Drawing {
     text_ += "</g>\n";
   }
 
-  static std::string dot(const std::string& x, const std::string& y, std::size_t index) {
-    return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3\" fill=\"{}\"/>\n", x, y,
-                       colours[index % colours.size()]);
+  std::string dot(const std::string& x, const std::string& y, std::size_t index) const {
+    return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3\" fill=\"{}\"/>\n", x, y, colour(index));
+  }
+
+  void marks() {
+    for (const ChartMark& mark : chart_.marks) {
+      if (!usable(mark.x, x_.logarithmic) || !usable(mark.y, y_.logarithmic)) continue;
+      const double x = x_.pixel(mark.x);
+      const double y = y_.pixel(mark.y);
+      if (x < x_.begin || x > x_.end || y > y_.begin || y < y_.end) continue;
+      text_ += fmt::format(
+          "<circle cx=\"{}\" cy=\"{}\" r=\"6\" fill=\"none\" stroke=\"#222\" stroke-width=\"1.5\"/>\n",
+          pixels(x), pixels(y));
+      // To the right below, where a rising line is not; to the left above, if there is no room.
+      const bool fits = x + 8 + text_width(mark.text, font_size - 2) <= x_.end;
+      write(fits ? x + 8 : x - 8, fits ? y + 15 : y - 8, fits ? "start" : "end", mark.text,
+            fmt::format(R"( font-size="{}")", font_size - 2));
+    }
   }
 
   void line(std::size_t index) {
@@ -286,7 +308,8 @@ class Drawing {
     if (!has_legend_) return;
     const double x = legend_right_ ? x_.end + 16 : x_.begin;
     double y = legend_right_ ? y_.end + 8 : y_.begin + 32 + (chart_.x.label.empty() ? 8 : 28);
-    for (std::size_t i = 0; i < chart_.series.size(); ++i, y += line_height) {
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) {
+      if (chart_.series[i].of) continue;
       if (chart_.series[i].line) {
         text_ += fmt::format("<path d=\"M{} {}h{}\" {}/>\n", pixels(x), pixels(y), pixels(sample_width),
                              stroke(i));
@@ -294,12 +317,14 @@ class Drawing {
         text_ += dot(pixels(x + sample_width / 2), pixels(y), i);
       }
       write(x + sample_width + 6, y + font_size * 0.35, "start", chart_.series[i].name);
+      y += line_height;
     }
   }
 
   const LineChart& chart_;
   Scale x_;
   Scale y_;
+  std::size_t legend_entries_ = 0;
   bool has_legend_ = false;
   bool legend_right_ = false;
   std::string text_;

@@ -13,6 +13,16 @@ struct ChartSeries {
   bool dashed = false;
   bool markers = false;  ///< a dot at every point, for few points
   bool line = true;      ///< false: dots alone, for observations
+  /// Index of a series of the chart that this one belongs to, as its fit: drawn in the same colour and not in
+  /// the legend.
+  std::optional<std::size_t> of = {};
+};
+
+/// A ring around a point, with a text beside it.
+struct ChartMark {
+  double x = 0;
+  double y = 0;
+  std::string text;
 };
 
 struct ChartAxis {
@@ -28,6 +38,7 @@ struct LineChart {
   ChartAxis x;
   ChartAxis y;
   std::vector<ChartSeries> series;
+  std::vector<ChartMark> marks = {};
   int width = 760;  ///< of the viewBox, in pixels at 100 %
   int height = 440;
 };
