@@ -183,6 +183,20 @@ class KeyMask {
   bool per_query_, causal_;
 };
 
+/// Whether `id`, at `position` of the ids, is a row of the table.
+__device__ inline bool accepts(const IdCheck& check, int32_t id, int64_t position) {
+  if (id >= 0 && id < check.rows) return true;
+  if (atomicCAS(&check.fault->occurred, 0, 1) == 0) {
+    check.fault->op_index = check.op_index;
+    check.fault->op_kind = check.op_kind;
+    check.fault->id = id;
+    check.fault->position = position;
+    check.fault->rows = check.rows;
+    __threadfence_system();
+  }
+  return false;
+}
+
 /// Stores a gradient, or adds it to what is there.
 template<typename T>
 __device__ void put(T* to, T value, bool accumulate) {

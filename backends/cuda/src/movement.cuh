@@ -29,7 +29,7 @@ __global__ void gather_rows_kernel(Unit* y, const Unit* table, const int32_t* id
   for (int64_t i = first_element(); i < count; i += element_step()) {
     const int64_t position = i / width, column = i - position * width;
     const int32_t id = ids[position];
-    y[i] = check.accepts(id, position) ? table[id * width + column] : Unit{0};
+    y[i] = accepts(check, id, position) ? table[id * width + column] : Unit{0};
   }
 }
 
@@ -39,7 +39,7 @@ __global__ void kv_append_kernel(T* cache, const T* x, const int32_t* position, 
                                  int64_t capacity, int64_t width, IdCheck check) {
   const int32_t start = *position;
   // the check is made for the last start at which all steps have room
-  if (!check.accepts(start, 0)) return;
+  if (!accepts(check, start, 0)) return;
   for (int64_t i = first_element(); i < count; i += element_step()) {
     const int64_t row = i / width, column = i - row * width;
     const int64_t entry = row / steps, step = row - entry * steps;

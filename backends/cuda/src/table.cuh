@@ -32,7 +32,7 @@ __global__ void scatter_add_kernel(T* table, const T* x, const int32_t* ids, int
   for (int64_t first = blockIdx.x; first < count; first += gridDim.x) {
     const int32_t id = ids[first];
     if (id == ignored_id && ignored_id != -1) continue;
-    if (!check.accepts(id, first)) continue;
+    if (!accepts(check, id, first)) continue;
     T sum = column < width ? table[id * width + column] : T{0};
     bool added = false;
     for_each_occurrence(ids, count, first, [&](int64_t position) {
