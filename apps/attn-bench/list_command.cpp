@@ -1,0 +1,74 @@
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "attn/cli/output.h"
+#include "attn/runtime/backend.h"
+#include "command.h"
+#include "table.h"
+
+namespace attn::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string as_json(const std::vector<BackendListing>& all) {
+  Json list = Json::array();
+  for (const BackendListing& one : all) {
+    Json object;
+    object["name"] = one.name;
+    object["instruction_set"] = one.instruction_set;
+    object["file"] = one.file.string();
+    object["loaded"] = one.loaded;
+    object["version"] = one.version;
+    object["abi"] = one.abi;
+    object["description"] = one.description;
+    object["devices"] = one.devices;
+    object["why_not"] = one.why_not;
+    list.push_back(std::move(object));
+  }
+  return list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string as_text(const std::vector<BackendListing>& all) {
+  Table table({"backend", "variant", "version", "abi", "devices", "file"});
+  std::string reasons;
+  for (const BackendListing& one : all) {
+    table.add({one.name, one.instruction_set, one.loaded ? one.version : "-", one.loaded ? one.abi : "-",
+               one.devices.empty() ? "none" : fmt::format("{}", fmt::join(one.devices, ", ")),
+               one.file.string()});
+    if (!one.why_not.empty())
+      reasons += fmt::format("{}{}{}: {}\n", one.name, one.instruction_set.empty() ? "" : "-",
+                             one.instruction_set, one.why_not);
+  }
+  return table.to_string() + (reasons.empty() ? "" : "\nWhy not:\n" + reasons);
+}
+
+int run(const Common& common) {
+  const std::vector<BackendListing> all = list_backends();
+  cli::StandardOutput output;
+  if (common.json) {
+    output.write(as_json(all));
+  } else if (all.empty()) {
+    std::vector<std::string> folders;
+    for (const auto& folder : backend_search_path()) folders.push_back(folder.string());
+    common.messages().warning("no plugin in {}; set ATTN_BACKEND_PATH", fmt::join(folders, ", "));
+  } else {
+    output.write(as_text(all));
+  }
+  output.finish();
+  return 0;
+}
+
+}  // namespace
+
+Command add_list(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "list", "Every backend plugin that is found, its devices, or why it cannot run here");
+  auto common = std::make_shared<Common>();
+  declare(*command, *common);
+  return [common] { return run(*common); };
+}
+
+}  // namespace attn::bench
