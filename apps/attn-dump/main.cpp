@@ -13,7 +13,11 @@ namespace attn::dump {
 namespace {
 
 const std::vector<cli::Example> examples{
+    {"attn-dump attention runs/quickstart --input input.txt --output attention.h5",
+     "every attention weight of all layers and heads, for each line of a text"},
     {"attn-dump validate attention.h5", "check a file against its specification"},
+    {"attn-dump plot attention.h5 --sentence 3 --output cross.png", "heat-maps of one sentence, a head each"},
+    {"attn-dump html attention.h5", "a page that shows everything in a browser, without a network"},
 };
 
 constexpr const char* footer =
@@ -28,7 +32,10 @@ int run(CLI::App& app, int argc, char** argv) {
   app.footer(footer);
   app.require_subcommand(1);
   const std::vector<Command> commands{
+      add_attention(app),
       add_validate(app),
+      add_plot(app),
+      add_html(app),
   };
   bool quiet = false, verbose = false;
   for (const Command& command : commands) {

@@ -41,13 +41,18 @@ DecoderInput make_decoder_input(std::span<const std::vector<std::int32_t>> targe
 
 std::vector<ForcedScore> forced_scores(const TranslationModel& model, const TokenBatch& source,
                                        std::span<const std::vector<std::int32_t>> targets) {
+  Context context;
+  return forced_scores(model, source, targets, context);
+}
+
+std::vector<ForcedScore> forced_scores(const TranslationModel& model, const TokenBatch& source,
+                                       std::span<const std::vector<std::int32_t>> targets, Context& context) {
   if (source.size != static_cast<std::int64_t>(targets.size())) {
     fail(ExitCode::internal, "forced_scores: {} sources and {} targets", source.size, targets.size());
   }
   std::vector<ForcedScore> scores(targets.size());
   const DecoderInput input = make_decoder_input(targets);
   if (input.ids.empty()) return scores;
-  Context context;
   const TranslationModel::Logits logits = model.forward(source, input.batch(), context);
   std::vector<std::int32_t> labels(input.ids.size(), ignored_label);
   for (std::size_t b = 0; b < targets.size(); ++b) {

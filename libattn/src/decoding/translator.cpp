@@ -11,15 +11,6 @@
 namespace attn {
 namespace {
 
-bool is_blank(std::string_view line) {
-  for (std::size_t offset = 0; offset < line.size();) {
-    const DecodedCodePoint point = decode_code_point(line, offset);
-    if (!is_unicode_space(point.value)) return false;
-    offset += point.length;
-  }
-  return true;
-}
-
 EncodedLine encode(const std::string& line, const Tokenizer& tokenizer, const Vocabulary& vocabulary) {
   EncodedLine encoded;
   encoded.tokens = tokenizer.tokenize(line);

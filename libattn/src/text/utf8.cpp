@@ -113,4 +113,13 @@ bool is_unicode_space(char32_t code_point) noexcept {
          code_point == 0x202F || code_point == 0x205F || code_point == 0x3000;
 }
 
+bool is_blank(std::string_view text) {
+  for (std::size_t offset = 0; offset < text.size();) {
+    const DecodedCodePoint point = decode_code_point(text, offset);
+    if (!is_unicode_space(point.value)) return false;
+    offset += point.length;
+  }
+  return true;
+}
+
 }  // namespace attn

@@ -18,6 +18,9 @@ struct ForcedScore {
 /// numbers that are not finite, Error(internal) if the counts differ.
 std::vector<ForcedScore> forced_scores(const TranslationModel& model, const TokenBatch& source,
                                        std::span<const std::vector<std::int32_t>> targets);
+/// The same pass, watched: `context` may observe the attention along the targets.
+std::vector<ForcedScore> forced_scores(const TranslationModel& model, const TokenBatch& source,
+                                       std::span<const std::vector<std::int32_t>> targets, Context& context);
 
 /// Targets as the rows of a decoder's input: <bos>, then each target but for its last token, padded to the
 /// longest target. [targets, steps].

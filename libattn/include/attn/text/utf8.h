@@ -45,4 +45,7 @@ RepairedText repair_utf8(std::string_view text);
 /// spaces, line and paragraph separators.
 bool is_unicode_space(char32_t code_point) noexcept;
 
+/// Whether a UTF-8 text is empty or nothing but white space (is_unicode_space).
+bool is_blank(std::string_view text);
+
 }  // namespace attn
