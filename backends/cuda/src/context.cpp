@@ -118,12 +118,11 @@ void Context::synchronize() {
 
 void Context::start(const attn_batch& batch) {
   Call call{stream_.get(), cublas_.get(), f32_products(options_), batch.workspace, device_id_fault_, 0, 0};
-  for (uint32_t index = 0; index < batch.count; ++index) {
-    const attn_op& op = batch.ops[index];
+  for (uint32_t index = 0; index < batch.count;) {
     call.op_index = static_cast<int>(index);
-    call.op_kind = op.kind;
+    call.op_kind = batch.ops[index].kind;
     try {
-      run_operation(op, call, batch.workspace_bytes);
+      index += run_operations(batch.ops + index, batch.count - index, call, batch.workspace_bytes);
     } catch (const BackendError& failure) {
       throw OpError(failure.status(), failure.what(), call.op_index);
     }

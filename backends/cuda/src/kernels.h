@@ -63,5 +63,53 @@ void run_masked_softmax_gradient(const OpView& op, Call& call);
 // table.cu
 template<typename T>
 void run_scatter_add_rows(const OpView& op, Call& call);
+template<typename T>
+void run_embed(const OpView& op, Call& call);
+template<typename T>
+void run_embed_gradient(const OpView& op, Call& call);
+
+// linear.cu
+template<typename T>
+void run_linear(const OpView& op, Call& call);
+template<typename T>
+void run_linear_gradient(const OpView& op, Call& call);
+std::size_t linear_gradient_workspace(const OpView& op);
+template<typename T>
+void run_conv_1d(const OpView& op, Call& call);
+std::size_t conv_1d_workspace(const OpView& op);
+template<typename T>
+void run_conv_1d_gradient(const OpView& op, Call& call);
+std::size_t conv_1d_gradient_workspace(const OpView& op);
+
+// norm.cu
+template<typename T>
+void run_layer_norm(const OpView& op, Call& call);
+template<typename T>
+void run_layer_norm_gradient(const OpView& op, Call& call);
+std::size_t layer_norm_gradient_workspace(const OpView& op);
+template<typename T>
+void run_batch_norm(const OpView& op, Call& call);
+template<typename T>
+void run_batch_norm_gradient(const OpView& op, Call& call);
+
+// gru.cu
+template<typename T>
+void run_gru_sequence(const OpView& op, Call& call);
+std::size_t gru_sequence_workspace(const OpView& op);
+template<typename T>
+void run_gru_sequence_gradient(const OpView& op, Call& call);
+std::size_t gru_sequence_gradient_workspace(const OpView& op);
+
+// cross_entropy.cu
+template<typename T>
+void run_cross_entropy(const OpView& op, Call& call);
+template<typename T>
+void run_cross_entropy_gradient(const OpView& op, Call& call);
+
+// optimizer.cu, beside what optimizer.h has
+template<typename T>
+void run_sgd(const OpView& op, Call& call);
+template<typename T>
+void run_clip_by_norm(const OpView& op, Call& call);
 
 }  // namespace attn::cuda

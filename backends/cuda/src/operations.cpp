@@ -2,6 +2,7 @@
 
 #include "common/shape_check.h"
 #include "kernels.h"
+#include "optimizer.h"
 #include "product.h"
 
 namespace attn::cuda {
@@ -49,6 +50,22 @@ Kernels find_kernels(uint32_t kind) {
     case ATTN_OP_FOLD_1D: return ATTN_KERNELS(fold_1d);
     case ATTN_OP_DROPOUT: return ATTN_KERNELS(dropout);
     case ATTN_OP_SQUARED_NORM: return ATTN_KERNELS(squared_norm);
+    case ATTN_OP_LINEAR: return ATTN_KERNELS(linear);
+    case ATTN_OP_LINEAR_GRADIENT: return ATTN_KERNELS(linear_gradient);
+    case ATTN_OP_LAYER_NORM: return ATTN_KERNELS(layer_norm);
+    case ATTN_OP_LAYER_NORM_GRADIENT: return ATTN_KERNELS(layer_norm_gradient);
+    case ATTN_OP_BATCH_NORM: return ATTN_KERNELS(batch_norm);
+    case ATTN_OP_BATCH_NORM_GRADIENT: return ATTN_KERNELS(batch_norm_gradient);
+    case ATTN_OP_GRU_SEQUENCE: return ATTN_KERNELS(gru_sequence);
+    case ATTN_OP_GRU_SEQUENCE_GRADIENT: return ATTN_KERNELS(gru_sequence_gradient);
+    case ATTN_OP_CONV_1D: return ATTN_KERNELS(conv_1d);
+    case ATTN_OP_CONV_1D_GRADIENT: return ATTN_KERNELS(conv_1d_gradient);
+    case ATTN_OP_EMBED: return ATTN_KERNELS(embed);
+    case ATTN_OP_EMBED_GRADIENT: return ATTN_KERNELS(embed_gradient);
+    case ATTN_OP_CROSS_ENTROPY: return ATTN_KERNELS(cross_entropy);
+    case ATTN_OP_CROSS_ENTROPY_GRADIENT: return ATTN_KERNELS(cross_entropy_gradient);
+    case ATTN_OP_SGD: return ATTN_KERNELS(sgd);
+    case ATTN_OP_CLIP_BY_NORM: return ATTN_KERNELS(clip_by_norm);
     case ATTN_OP_KV_APPEND: return any_type(run_kv_append);
     default: return {};
   }
@@ -68,7 +85,8 @@ bool is_double(const OpView& op) {
 
 /// What is left to the decomposition, or beyond what CUDA and cuBLAS can count.
 std::string why_not_native(const OpView& op) {
-  if (find_kernels(op.kind()).f32 == nullptr) return "the cuda backend does not know this operation";
+  const bool known = op.kind() == ATTN_OP_ADAM || find_kernels(op.kind()).f32 != nullptr;
+  if (!known) return "the cuda backend does not know this operation";
   const int count = op.input_count() + op.output_count();
   for (int index = 0; index < count; ++index) {
     const attn_tensor& tensor = op.input(index);
@@ -91,12 +109,26 @@ std::size_t workspace_bytes(const OpView& op) {
   switch (op.kind()) {
     case ATTN_OP_SQUARED_NORM:
       return squared_norm_workspace();
+    case ATTN_OP_LINEAR_GRADIENT:
+      return linear_gradient_workspace(op);
+    case ATTN_OP_LAYER_NORM_GRADIENT:
+      return layer_norm_gradient_workspace(op);
+    case ATTN_OP_GRU_SEQUENCE:
+      return gru_sequence_workspace(op);
+    case ATTN_OP_GRU_SEQUENCE_GRADIENT:
+      return gru_sequence_gradient_workspace(op);
+    case ATTN_OP_CONV_1D:
+      return conv_1d_workspace(op);
+    case ATTN_OP_CONV_1D_GRADIENT:
+      return conv_1d_gradient_workspace(op);
     default:
       return 0;
   }
 }
 
-void run_operation(const attn_op& op, Call& call, std::size_t workspace_bytes_given) {
+namespace {
+
+void require_valid(const attn_op& op, std::size_t workspace_bytes_given) {
   if (const std::string why_not = backend::check_shape(op); !why_not.empty()) {
     throw BackendError(ATTN_INVALID, why_not);
   }
@@ -108,8 +140,23 @@ void run_operation(const attn_op& op, Call& call, std::size_t workspace_bytes_gi
     throw BackendError(ATTN_INVALID, message("the workspace has %zu bytes, the operation needs %zu",
                                              workspace_bytes_given, needed));
   }
-  const Kernels kernels = find_kernels(op.kind);
-  (is_double(view) ? kernels.f64 : kernels.f32)(view, call);
+}
+
+}  // namespace
+
+uint32_t run_operations(const attn_op* ops, uint32_t count, Call& call, std::size_t workspace_bytes_given) {
+  require_valid(ops[0], workspace_bytes_given);
+  const OpView op(ops[0]);
+  if (op.kind() == ATTN_OP_ADAM) {
+    uint32_t valid = 1;
+    while (valid < count && ops[valid].kind == ATTN_OP_ADAM && backend::check_shape(ops[valid]).empty()) ++valid;
+    const uint32_t steps = adam_steps(ops, valid);
+    (is_double(op) ? run_adam_steps<double> : run_adam_steps<float>)(ops, steps, call);
+    return steps;
+  }
+  const Kernels kernels = find_kernels(op.kind());
+  (is_double(op) ? kernels.f64 : kernels.f32)(op, call);
+  return 1;
 }
 
 }  // namespace attn::cuda

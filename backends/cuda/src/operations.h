@@ -12,7 +12,8 @@ std::string why_not_supported(const attn_op& op);
 /// For an operation that is supported.
 std::size_t workspace_bytes(const OpView& op);
 
-/// Puts the operation into the stream. Throws BackendError.
-void run_operation(const attn_op& op, Call& call, std::size_t workspace_bytes_given);
+/// Puts the first of the operations into the stream, and as many after it as go into the same launch; returns
+/// how many. Throws BackendError.
+uint32_t run_operations(const attn_op* ops, uint32_t count, Call& call, std::size_t workspace_bytes_given);
 
 }  // namespace attn::cuda

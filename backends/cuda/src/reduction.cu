@@ -42,13 +42,22 @@ void run_reduce(const OpView& op, Call& call) {
 }
 
 template<typename T>
-void column_sums(const Call& call, T* y, const T* x, int64_t rows, int64_t columns, bool accumulate) {
-  const Reduction reduction = {make_walk<1>({columns}, {Dims{1}}), make_walk<1>({rows}, {Dims{columns}}),
-                               ATTN_REDUCE_SUM, accumulate};
-  reduce(call, y, x, reduction, false);
+void column_sums(const Call& call, T* y, const T* x, int64_t rows, int64_t columns, bool accumulate,
+                 T* parts) {
+  const RowParts cut(rows);
+  const auto blocks = static_cast<unsigned>(divide_up(columns, column_lanes));
+  const dim3 threads(column_lanes, column_parts);
+  if (cut.count > 1) {
+    launch(call.stream, dim3(blocks, static_cast<unsigned>(cut.count)), threads, column_sums_kernel<T>, parts,
+           x, rows, columns, cut.rows_per_part, false);
+    x = parts;
+    rows = cut.count;
+  }
+  launch(call.stream, blocks, threads, column_sums_kernel<T>, y, x, rows, columns, std::max<int64_t>(rows, 1),
+         accumulate);
 }
-template void column_sums<float>(const Call&, float*, const float*, int64_t, int64_t, bool);
-template void column_sums<double>(const Call&, double*, const double*, int64_t, int64_t, bool);
+template void column_sums<float>(const Call&, float*, const float*, int64_t, int64_t, bool, float*);
+template void column_sums<double>(const Call&, double*, const double*, int64_t, int64_t, bool, double*);
 
 std::size_t squared_norm_workspace() {
   return most_norm_blocks * sizeof(double);

@@ -1,6 +1,6 @@
 #pragma once
 // Sums, means and maxima over any axes. The order of every sum is fixed by the shapes alone.
-#include "device.cuh"
+#include "sums.cuh"
 
 namespace attn::cuda {
 
@@ -44,8 +44,6 @@ __global__ void reduce_rows_kernel(T* y, const T* x, Reduction reduction) {
     if (threadIdx.x == 0) finish_reduction(y + output, value, reduction);
   }
 }
-
-constexpr int column_lanes = 32, column_parts = 8;
 
 /// A thread for each output and part of the sum: neighbouring threads read neighbouring columns.
 template<typename T>

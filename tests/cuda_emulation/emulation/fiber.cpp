@@ -94,7 +94,7 @@ Fiber::Fiber(Entry entry, void* argument) : entry_(entry), argument_(argument) {
   char* top = static_cast<char*>(memory_) + memory_bytes_;
 #if defined(__x86_64__)
   // what attn_emulation_switch pops: r15 r14 r13 r12 rbx rbp, then where it returns to
-  auto** frame = reinterpret_cast<void**>(top) - 8;
+  auto** frame = reinterpret_cast<void**>(top) - 9;  // leaves the stack aligned for a call
   frame[3] = reinterpret_cast<void*>(&start_fiber);
   frame[4] = this;
   frame[6] = reinterpret_cast<void*>(&attn_emulation_start);
