@@ -1,5 +1,4 @@
 #include "cross_entropy.cuh"
-
 #include "kernels.h"
 
 namespace attn::cuda {

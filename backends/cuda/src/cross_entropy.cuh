@@ -3,7 +3,8 @@
 
 namespace attn::cuda {
 
-/// The distribution q of the labels: `label` on the label, `others` on every other class but the excluded one.
+/// The distribution q of the labels: `label` on the label, `others` on every other class but the excluded
+/// one.
 struct LabelDistribution {
   double label = 1, others = 0;
   int32_t excluded = -1;

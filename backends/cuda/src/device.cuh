@@ -176,6 +176,14 @@ class KeyMask {
     if (causal_ && query + 1 + causal_offset_ < count) count = query + 1 + causal_offset_;
     return count < 0 ? 0 : count;
   }
+  /// No query before this one sees the key, however long the sequences are.
+  __device__ int64_t first_query(int64_t key) const {
+    return causal_ && key > causal_offset_ ? key - causal_offset_ : 0;
+  }
+  /// False if no query of the entry sees this key or one after it.
+  __device__ bool may_be_seen(int64_t entry, int64_t key) const {
+    return lengths_ == nullptr || per_query_ || lengths_[entry / entries_per_length_] > key;
+  }
 
  private:
   const int32_t* lengths_;

@@ -1,5 +1,4 @@
 #include "elementwise.cuh"
-
 #include "kernels.h"
 
 namespace attn::cuda {

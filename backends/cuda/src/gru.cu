@@ -1,5 +1,4 @@
 #include "gru.cuh"
-
 #include "kernels.h"
 #include "product.h"
 #include "sums.h"
@@ -78,16 +77,28 @@ void run_gru_sequence_gradient(const OpView& op, Call& call) {
   if (op.has_output(2)) {
     T* d_weight = data<T>(op.output(2));
     const int64_t first_rows = size.steps > 0 ? size.batch : 0;  // those that follow the initial state
-    multiply<T>(call, {3 * size.hidden, size.hidden, first_rows, {d_u, true}, {data<const T>(initial)},
-                       d_weight, 1, op.accumulates(2) ? 1.0 : 0.0});
+    multiply<T>(call, {3 * size.hidden,
+                       size.hidden,
+                       first_rows,
+                       {d_u, true},
+                       {data<const T>(initial)},
+                       d_weight,
+                       1,
+                       op.accumulates(2) ? 1.0 : 0.0});
     if (size.steps > 1) {
-      multiply<T>(call, {3 * size.hidden, size.hidden, (size.steps - 1) * size.batch,
-                         {d_u + size.gate_size(), true}, {states}, d_weight, 1, 1});
+      multiply<T>(call, {3 * size.hidden,
+                         size.hidden,
+                         (size.steps - 1) * size.batch,
+                         {d_u + size.gate_size(), true},
+                         {states},
+                         d_weight,
+                         1,
+                         1});
     }
   }
   if (op.has_output(3)) {
-    column_sums(call, data<T>(op.output(3)), d_u, size.steps * size.batch, 3 * size.hidden,
-                op.accumulates(3), parts);
+    column_sums(call, data<T>(op.output(3)), d_u, size.steps * size.batch, 3 * size.hidden, op.accumulates(3),
+                parts);
   }
 }
 

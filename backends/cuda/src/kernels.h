@@ -5,8 +5,8 @@
 #include "call.h"
 
 /// Instantiates the host's part of an operation for f32 and f64.
-#define ATTN_FOR_BOTH_TYPES(name)                     \
-  template void name<float>(const OpView&, Call&);    \
+#define ATTN_FOR_BOTH_TYPES(name)                  \
+  template void name<float>(const OpView&, Call&); \
   template void name<double>(const OpView&, Call&);
 
 namespace attn::cuda {
@@ -91,6 +91,20 @@ template<typename T>
 void run_batch_norm(const OpView& op, Call& call);
 template<typename T>
 void run_batch_norm_gradient(const OpView& op, Call& call);
+
+// attention.cu
+template<typename T>
+void run_attention(const OpView& op, Call& call);
+template<typename T>
+void run_attention_gradient(const OpView& op, Call& call);
+std::size_t attention_gradient_workspace(const OpView& op);
+
+// additive_attention.cu
+template<typename T>
+void run_additive_attention(const OpView& op, Call& call);
+template<typename T>
+void run_additive_attention_gradient(const OpView& op, Call& call);
+std::size_t additive_attention_gradient_workspace(const OpView& op);
 
 // gru.cu
 template<typename T>

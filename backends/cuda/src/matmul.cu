@@ -12,7 +12,8 @@ namespace {
 template<typename T>
 void scale(const Call& call, T* y, int64_t count, double beta) {
   if (beta == 0) {
-    check(cudaMemsetAsync(y, 0, static_cast<std::size_t>(count) * sizeof(T), call.stream), "clearing a tensor");
+    check(cudaMemsetAsync(y, 0, static_cast<std::size_t>(count) * sizeof(T), call.stream),
+          "clearing a tensor");
   } else if (beta != 1) {
     launch(call.stream, element_blocks(count), element_threads, affine_kernel<T, T>, y, y, count,
            static_cast<T>(beta), T{0});
@@ -35,14 +36,14 @@ void multiply(const Call& call, const Product<T>& product) {
   constexpr cudaDataType type = is_double ? CUDA_R_64F : CUDA_R_32F;
   const T alpha = static_cast<T>(product.alpha), beta = static_cast<T>(product.beta);
   // A row-major matrix is the transpose of the column-major one in the same memory: y^T = b^T a^T.
-  check(cublasGemmStridedBatchedEx(
-            call.cublas, product.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-            product.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(m),
-            static_cast<int>(k), &alpha, product.b.data, type,
-            static_cast<int>(product.b.transposed ? k : n), product.b.stride, product.a.data, type,
-            static_cast<int>(product.a.transposed ? m : k), product.a.stride, &beta, product.y, type,
-            static_cast<int>(n), product.y_stride, static_cast<int>(product.batch),
-            is_double ? CUBLAS_COMPUTE_64F : call.f32_products, CUBLAS_GEMM_DEFAULT),
+  check(cublasGemmStridedBatchedEx(call.cublas, product.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                   product.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, static_cast<int>(n),
+                                   static_cast<int>(m), static_cast<int>(k), &alpha, product.b.data, type,
+                                   static_cast<int>(product.b.transposed ? k : n), product.b.stride,
+                                   product.a.data, type, static_cast<int>(product.a.transposed ? m : k),
+                                   product.a.stride, &beta, product.y, type, static_cast<int>(n),
+                                   product.y_stride, static_cast<int>(product.batch),
+                                   is_double ? CUBLAS_COMPUTE_64F : call.f32_products, CUBLAS_GEMM_DEFAULT),
         "multiplying matrices");
 }
 
@@ -64,8 +65,8 @@ void run_matmul(const OpView& op, Call& call) {
   product.beta = params.beta;
   product.batch = leading(y, 2);
   product.y_stride = product.m * product.n;
-  const bool one_product = a.rank > 2 && b.rank == 2 && params.transpose_a == 0 &&
-                           product.batch * product.m <= most_matrix_rows;
+  const bool one_product =
+      a.rank > 2 && b.rank == 2 && params.transpose_a == 0 && product.batch * product.m <= most_matrix_rows;
   if (one_product) {  // the rows of all entries lie one after another
     product.m *= product.batch;
     product.batch = 1;

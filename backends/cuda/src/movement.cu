@@ -1,6 +1,5 @@
-#include "movement.cuh"
-
 #include "kernels.h"
+#include "movement.cuh"
 #include "window.h"
 
 namespace attn::cuda {

@@ -1,6 +1,5 @@
-#include "norm.cuh"
-
 #include "kernels.h"
+#include "norm.cuh"
 #include "sums.h"
 
 namespace attn::cuda {
@@ -15,8 +14,8 @@ void run_layer_norm(const OpView& op, Call& call) {
                                    Dropout<T>(op.input(4), params.stream, params.dropout_rate),
                                    !op.has_input(3) && params.dropout_rate == 0};
   launch(call.stream, row_blocks(count), row_threads(columns), layer_norm_kernel<T>, data<T>(op.output(0)),
-         data<T>(op.output(1)), data<T>(op.output(2)), input, data<const T>(gain),
-         data<const T>(op.input(2)), count, columns, static_cast<T>(params.epsilon));
+         data<T>(op.output(1)), data<T>(op.output(2)), input, data<const T>(gain), data<const T>(op.input(2)),
+         count, columns, static_cast<T>(params.epsilon));
 }
 
 /// Parts of d_gain, then of d_bias.
@@ -31,10 +30,14 @@ void run_layer_norm_gradient(const OpView& op, Call& call) {
   const attn_tensor &sum = op.input(0), &gain = op.input(1);
   const auto params = op.params<attn_layer_norm_params>();
   const int64_t count = leading(sum, gain.rank), columns = elements(gain);
-  const LayerNormGradient<T> in = {data<const T>(sum),         data<const T>(gain),
-                                   data<const T>(op.input(2)), data<const T>(op.input(3)),
-                                   data<const T>(op.input(4)), optional_data<const T>(op.input(5)),
-                                   count,                      columns};
+  const LayerNormGradient<T> in = {data<const T>(sum),
+                                   data<const T>(gain),
+                                   data<const T>(op.input(2)),
+                                   data<const T>(op.input(3)),
+                                   data<const T>(op.input(4)),
+                                   optional_data<const T>(op.input(5)),
+                                   count,
+                                   columns};
   if (op.has_output(0) || op.has_output(3)) {
     launch(call.stream, row_blocks(count), row_threads(columns), layer_norm_gradient_kernel<T>,
            optional_data<T>(op.output(0)), op.accumulates(0), optional_data<T>(op.output(3)),
@@ -67,10 +70,9 @@ template<typename T>
 void run_batch_norm(const OpView& op, Call& call) {
   const attn_tensor& x = op.input(0);
   launch(call.stream, static_cast<unsigned>(divide_up(x.dims[1], column_lanes)),
-         dim3(column_lanes, column_parts), batch_norm_kernel<T>, data<T>(op.output(0)),
-         data<T>(op.output(1)), data<T>(op.output(2)), data<const T>(x), data<const T>(op.input(1)),
-         data<const T>(op.input(2)), x.dims[0], x.dims[1],
-         static_cast<T>(op.params<attn_batch_norm_params>().epsilon));
+         dim3(column_lanes, column_parts), batch_norm_kernel<T>, data<T>(op.output(0)), data<T>(op.output(1)),
+         data<T>(op.output(2)), data<const T>(x), data<const T>(op.input(1)), data<const T>(op.input(2)),
+         x.dims[0], x.dims[1], static_cast<T>(op.params<attn_batch_norm_params>().epsilon));
 }
 
 template<typename T>
@@ -81,8 +83,8 @@ void run_batch_norm_gradient(const OpView& op, Call& call) {
   };
   launch(call.stream, static_cast<unsigned>(divide_up(x.dims[1], column_lanes)),
          dim3(column_lanes, column_parts), batch_norm_gradient_kernel<T>, target(0), target(1), target(2),
-         data<const T>(x), data<const T>(op.input(1)), data<const T>(op.input(2)),
-         data<const T>(op.input(3)), data<const T>(op.input(4)), x.dims[0], x.dims[1],
+         data<const T>(x), data<const T>(op.input(1)), data<const T>(op.input(2)), data<const T>(op.input(3)),
+         data<const T>(op.input(4)), x.dims[0], x.dims[1],
          static_cast<T>(op.params<attn_batch_norm_params>().epsilon));
 }
 

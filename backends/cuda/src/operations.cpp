@@ -1,5 +1,8 @@
 #include "operations.h"
 
+#include <algorithm>
+
+#include "attention.h"
 #include "common/shape_check.h"
 #include "kernels.h"
 #include "optimizer.h"
@@ -52,6 +55,10 @@ Kernels find_kernels(uint32_t kind) {
     case ATTN_OP_SQUARED_NORM: return ATTN_KERNELS(squared_norm);
     case ATTN_OP_LINEAR: return ATTN_KERNELS(linear);
     case ATTN_OP_LINEAR_GRADIENT: return ATTN_KERNELS(linear_gradient);
+    case ATTN_OP_ATTENTION: return ATTN_KERNELS(attention);
+    case ATTN_OP_ATTENTION_GRADIENT: return ATTN_KERNELS(attention_gradient);
+    case ATTN_OP_ADDITIVE_ATTENTION: return ATTN_KERNELS(additive_attention);
+    case ATTN_OP_ADDITIVE_ATTENTION_GRADIENT: return ATTN_KERNELS(additive_attention_gradient);
     case ATTN_OP_LAYER_NORM: return ATTN_KERNELS(layer_norm);
     case ATTN_OP_LAYER_NORM_GRADIENT: return ATTN_KERNELS(layer_norm_gradient);
     case ATTN_OP_BATCH_NORM: return ATTN_KERNELS(batch_norm);
@@ -83,10 +90,25 @@ bool is_double(const OpView& op) {
   return false;
 }
 
+/// Empty, or why attention is left to its decomposition.
+std::string why_not_fused(const OpView& op) {
+  const auto params = op.params<attn_attention_params>();
+  // f32 cannot hold -1e6 + log(keys) so exactly that weights could be computed from it again
+  if (params.masking != ATTN_MASK_EXACT) return "attention with masked scores of -1e6 is not fused";
+  const int64_t largest = std::max(columns(op.input(0)), columns(op.input(2))) / params.heads;
+  return largest <= most_head_columns
+             ? std::string()
+             : message("attention is fused for heads of up to %d columns, found %lld", most_head_columns,
+                       static_cast<long long>(largest));
+}
+
 /// What is left to the decomposition, or beyond what CUDA and cuBLAS can count.
 std::string why_not_native(const OpView& op) {
   const bool known = op.kind() == ATTN_OP_ADAM || find_kernels(op.kind()).f32 != nullptr;
   if (!known) return "the cuda backend does not know this operation";
+  if (op.kind() == ATTN_OP_ATTENTION || op.kind() == ATTN_OP_ATTENTION_GRADIENT) {
+    if (std::string why_not = why_not_fused(op); !why_not.empty()) return why_not;
+  }
   const int count = op.input_count() + op.output_count();
   for (int index = 0; index < count; ++index) {
     const attn_tensor& tensor = op.input(index);
@@ -109,6 +131,10 @@ std::size_t workspace_bytes(const OpView& op) {
   switch (op.kind()) {
     case ATTN_OP_SQUARED_NORM:
       return squared_norm_workspace();
+    case ATTN_OP_ATTENTION_GRADIENT:
+      return attention_gradient_workspace(op);
+    case ATTN_OP_ADDITIVE_ATTENTION_GRADIENT:
+      return additive_attention_gradient_workspace(op);
     case ATTN_OP_LINEAR_GRADIENT:
       return linear_gradient_workspace(op);
     case ATTN_OP_LAYER_NORM_GRADIENT:
@@ -149,7 +175,8 @@ uint32_t run_operations(const attn_op* ops, uint32_t count, Call& call, std::siz
   const OpView op(ops[0]);
   if (op.kind() == ATTN_OP_ADAM) {
     uint32_t valid = 1;
-    while (valid < count && ops[valid].kind == ATTN_OP_ADAM && backend::check_shape(ops[valid]).empty()) ++valid;
+    while (valid < count && ops[valid].kind == ATTN_OP_ADAM && backend::check_shape(ops[valid]).empty())
+      ++valid;
     const uint32_t steps = adam_steps(ops, valid);
     (is_double(op) ? run_adam_steps<double> : run_adam_steps<float>)(ops, steps, call);
     return steps;

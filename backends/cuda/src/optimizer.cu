@@ -1,8 +1,7 @@
-#include "optimizer.cuh"
-
 #include <cstring>
 
 #include "kernels.h"
+#include "optimizer.cuh"
 #include "optimizer.h"
 
 namespace attn::cuda {
@@ -55,8 +54,8 @@ void run_adam_steps(const attn_op* ops, uint32_t count, Call& call) {
   StepList<T> list;
   for (uint32_t index = 0; index < count; ++index) {
     const OpView op(ops[index]);
-    list.add(data<const T>(op.input(0)), data<T>(op.output(0)), data<T>(op.output(1)),
-             data<T>(op.output(2)), elements(op.input(0)));
+    list.add(data<const T>(op.input(0)), data<T>(op.output(0)), data<T>(op.output(1)), data<T>(op.output(2)),
+             elements(op.input(0)));
   }
   const AdamSettings<T> settings = {static_cast<T>(params.beta1),
                                     static_cast<T>(params.beta2),

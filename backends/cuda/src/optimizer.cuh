@@ -28,8 +28,8 @@ __device__ void for_each_step(const StepTensors<T>& tensors, Step step) {
   while (index > 0 && tensors.all[index].first_block > blockIdx.x) --index;
   const StepTensor<T>& tensor = tensors.all[index];
   const int64_t start = (blockIdx.x - tensor.first_block) * elements_per_step_block;
-  const int64_t end = start + elements_per_step_block < tensor.count ? start + elements_per_step_block
-                                                                     : tensor.count;
+  const int64_t end =
+      start + elements_per_step_block < tensor.count ? start + elements_per_step_block : tensor.count;
   for (int64_t i = start + threadIdx.x; i < end; i += blockDim.x) step(tensor, i);
 }
 
@@ -52,8 +52,8 @@ __global__ void adam_kernel(StepTensors<T> tensors, const T* control, AdamSettin
     const T v = settings.beta2 * tensor.second[i] + settings.rest2 * (g * g);
     tensor.first[i] = m;
     tensor.second[i] = v;
-    tensor.parameter[i] = parameter * shrink - rate * (m / correction1) /
-                                                   (sqrt(v / correction2) + settings.epsilon);
+    tensor.parameter[i] =
+        parameter * shrink - rate * (m / correction1) / (sqrt(v / correction2) + settings.epsilon);
   });
 }
 

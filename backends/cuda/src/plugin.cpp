@@ -54,7 +54,8 @@ cudaDeviceProp require_device(int32_t device) {
   const int32_t count = device_count(&error);
   if (count == 0) throw BackendError(ATTN_NO_DEVICE, error.message);
   if (device < 0 || device >= count) {
-    throw BackendError(ATTN_NO_DEVICE, message("there is no CUDA device %d, only 0 to %d", device, count - 1));
+    throw BackendError(ATTN_NO_DEVICE,
+                       message("there is no CUDA device %d, only 0 to %d", device, count - 1));
   }
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, device), "asking for the properties of the device");
@@ -131,7 +132,8 @@ attn_status guarded_batch(attn_context* context, attn_error* error, Function fun
   }
 }
 
-attn_status download(attn_context* context, void* to, const void* from, std::size_t bytes, attn_error* error) {
+attn_status download(attn_context* context, void* to, const void* from, std::size_t bytes,
+                     attn_error* error) {
   return guarded_batch(context, error, [&] { context->download(to, from, bytes); });
 }
 

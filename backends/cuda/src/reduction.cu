@@ -1,6 +1,5 @@
-#include "reduction.cuh"
-
 #include "kernels.h"
+#include "reduction.cuh"
 #include "sums.h"
 
 namespace attn::cuda {

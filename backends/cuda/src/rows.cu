@@ -1,6 +1,5 @@
-#include "rows.cuh"
-
 #include "kernels.h"
+#include "rows.cuh"
 
 namespace attn::cuda {
 

@@ -16,27 +16,31 @@ __device__ T book_score() {
   return T(-1e6);
 }
 
-/// `weights` may be `scores`: a thread reads each element before it writes it, and no other thread's.
+/// Softmax of score(key) for the first `weighted` keys, 0 for the others. All threads of the block must call
+/// it. `to` may be where the scores are: a thread reads each element before it writes it, and no other's.
+template<typename T, typename Score>
+__device__ void softmax_of_row(T* to, int64_t keys, int64_t weighted, Score score) {
+  T largest = minus_infinity<T>();
+  for (int64_t key = threadIdx.x; key < weighted; key += blockDim.x) {
+    largest = Maximum{}(score(key), largest);
+  }
+  largest = block_maximum(largest);
+  T sum{0};
+  for (int64_t key = threadIdx.x; key < weighted; key += blockDim.x) sum += exp(score(key) - largest);
+  sum = block_sum(sum);
+  for (int64_t key = threadIdx.x; key < keys; key += blockDim.x) {
+    to[key] = key < weighted ? exp(score(key) - largest) / sum : T{0};
+  }
+}
+
 template<typename T>
 __global__ void softmax_kernel(T* weights, const T* scores, ScoreRows rows) {
   for (int64_t row = blockIdx.x; row < rows.count; row += gridDim.x) {
     const int64_t entry = row / rows.queries;
     const int64_t visible = rows.mask.visible(entry, row - entry * rows.queries);
-    const int64_t weighted = rows.book ? rows.keys : visible;
     const T* from = scores + row * rows.keys;
-    T* to = weights + row * rows.keys;
-    const auto score = [&](int64_t key) { return key < visible ? from[key] : book_score<T>(); };
-    T largest = minus_infinity<T>();
-    for (int64_t key = threadIdx.x; key < weighted; key += blockDim.x) {
-      largest = Maximum{}(score(key), largest);
-    }
-    largest = block_maximum(largest);
-    T sum{0};
-    for (int64_t key = threadIdx.x; key < weighted; key += blockDim.x) sum += exp(score(key) - largest);
-    sum = block_sum(sum);
-    for (int64_t key = threadIdx.x; key < rows.keys; key += blockDim.x) {
-      to[key] = key < weighted ? exp(score(key) - largest) / sum : T{0};
-    }
+    softmax_of_row(weights + row * rows.keys, rows.keys, rows.book ? rows.keys : visible,
+                   [&](int64_t key) { return key < visible ? from[key] : book_score<T>(); });
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The one door to CUDA: every file of this plugin that needs the runtime or cuBLAS comes through here, so that
-// the tests can put their emulation of both behind it.
+// The one door to CUDA: every file of this plugin that needs the runtime or cuBLAS comes through here, so
+// that the tests can put their emulation of both behind it.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -24,18 +24,17 @@ using backend::message;
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();  // so that the next call does not report it once more
-  const attn_status reported =
-      status == cudaErrorMemoryAllocation ? ATTN_OUT_OF_MEMORY : ATTN_DEVICE_FAILED;
+  const attn_status reported = status == cudaErrorMemoryAllocation ? ATTN_OUT_OF_MEMORY : ATTN_DEVICE_FAILED;
   throw BackendError(reported, message("CUDA failed %s: %s", what, cudaGetErrorString(status)));
 }
 inline void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const attn_status reported =
-      status == CUBLAS_STATUS_ALLOC_FAILED ? ATTN_OUT_OF_MEMORY : ATTN_DEVICE_FAILED;
+  const attn_status reported = status == CUBLAS_STATUS_ALLOC_FAILED ? ATTN_OUT_OF_MEMORY : ATTN_DEVICE_FAILED;
   throw BackendError(reported, message("cuBLAS failed %s: %s", what, cublasGetStatusString(status)));
 }
 
-/// Puts a kernel into the stream. No blocks, no launch: a grid of 0 is an error in CUDA, an empty tensor is not.
+/// Puts a kernel into the stream. No blocks, no launch: a grid of 0 is an error in CUDA, an empty tensor is
+/// not.
 template<typename... Parameters, typename... Arguments>
 void launch(cudaStream_t stream, dim3 blocks, dim3 threads, void (*kernel)(Parameters...),
             Arguments&&... arguments) {

@@ -1,6 +1,5 @@
-#include "table.cuh"
-
 #include "kernels.h"
+#include "table.cuh"
 
 namespace attn::cuda {
 
@@ -55,9 +54,10 @@ void run_embed_gradient(const OpView& op, Call& call) {
   if (op.has_output(0)) {
     const attn_tensor& d_table = op.output(0);
     if (!op.accumulates(0) && elements(d_table) > 0) {
-      check(cudaMemsetAsync(d_table.data, 0, elements(d_table) * sizeof(T), call.stream), "clearing a tensor");
+      check(cudaMemsetAsync(d_table.data, 0, elements(d_table) * sizeof(T), call.stream),
+            "clearing a tensor");
     }
-    const ScatterInput<T> input = {data<const T>(d_y), data<const int32_t>(ids),    elements(ids), width,
+    const ScatterInput<T> input = {data<const T>(d_y), data<const int32_t>(ids),     elements(ids), width,
                                    params.ignored_id,  static_cast<T>(params.scale), dropout};
     scatter_add(call, data<T>(d_table), input, d_table.dims[0]);
   }

@@ -37,8 +37,8 @@ struct ScatterInput {
 /// the warp.
 template<typename T>
 __global__ void scatter_add_kernel(T* table, ScatterInput<T> in, IdCheck check) {
-  const int64_t column = (static_cast<int64_t>(blockIdx.y) * scatter_warps + threadIdx.y) * lanes +
-                         threadIdx.x;
+  const int64_t column =
+      (static_cast<int64_t>(blockIdx.y) * scatter_warps + threadIdx.y) * lanes + threadIdx.x;
   const bool has_column = column < in.width;
   for (int64_t first = blockIdx.x; first < in.count; first += gridDim.x) {
     const int32_t id = in.ids[first];

@@ -135,8 +135,8 @@ void BlockRunner::fail_at_warp_barrier(int first, int lanes) const {
     if (thread.state != State::at_warp_barrier) continue;
     for (int other = 0; other < warp_size; ++other) {
       if ((thread.mask >> other & 1u) == 0) continue;
-      const std::string who = "thread " + std::to_string(first + lane) + " waits at " +
-                              text_of(thread.site) + " for lane " + std::to_string(other);
+      const std::string who = "thread " + std::to_string(first + lane) + " waits at " + text_of(thread.site) +
+                              " for lane " + std::to_string(other);
       if (other >= lanes) throw Fault(who + ", which the block does not have");
       const Thread& awaited = threads_[first + other];
       if (awaited.state == State::done) throw Fault(who + ", which has returned");

@@ -1,7 +1,7 @@
 #pragma once
 // Runs the blocks of a kernel, one after another, with all the threads of a block as fibers, and finds what a
-// GPU would not forgive: barriers that not all threads reach, shuffles with lanes that are gone, shared memory
-// that is read before it is written or written beyond its end.
+// GPU would not forgive: barriers that not all threads reach, shuffles with lanes that are gone, shared
+// memory that is read before it is written or written beyond its end.
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -1,10 +1,10 @@
 // Matrix products of the emulation: the definition in plain loops, with the checks of the arguments that
 // cuBLAS makes.
-#include "cublas_v2.h"
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
+
+#include "cublas_v2.h"
 
 struct attn_emulated_cublas {
   cudaStream_t stream = nullptr;
@@ -115,16 +115,16 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           cublasOperation_t transpose_b, int m, int n, int k,
                                           const void* alpha, const void* a, cudaDataType a_type, int lda,
                                           long long stride_a, const void* b, cudaDataType b_type, int ldb,
-                                          long long stride_b, const void* beta, void* c,
-                                          cudaDataType c_type, int ldc, long long stride_c, int batch_count,
+                                          long long stride_b, const void* beta, void* c, cudaDataType c_type,
+                                          int ldc, long long stride_c, int batch_count,
                                           cublasComputeType_t compute_type, cublasGemmAlgo_t) {
   const int a_rows = transpose_a == CUBLAS_OP_N ? m : k, b_rows = transpose_b == CUBLAS_OP_N ? k : n;
   if (m < 0 || n < 0 || k < 0 || batch_count < 0 || lda < std::max(1, a_rows) || ldb < std::max(1, b_rows) ||
       ldc < std::max(1, m) || a_type != b_type || b_type != c_type) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  const Product product = {transpose_a, transpose_b, m,        n,        k,           lda,         ldb, ldc,
-                           stride_a,    stride_b,    stride_c, batch_count, compute_type};
+  const Product product = {transpose_a, transpose_b, m,        n,        k,           lda,         ldb,
+                           ldc,         stride_a,    stride_b, stride_c, batch_count, compute_type};
   if ((a_type == CUDA_R_64F) != (compute_type == CUBLAS_COMPUTE_64F)) return CUBLAS_STATUS_NOT_SUPPORTED;
   return a_type == CUDA_R_64F ? enqueue<double>(handle->stream, product, alpha, a, b, beta, c)
                               : enqueue<float>(handle->stream, product, alpha, a, b, beta, c);

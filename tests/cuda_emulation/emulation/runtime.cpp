@@ -1,11 +1,11 @@
-// The host's side of the emulated runtime: streams that queue their work until somebody waits for them, memory
-// that is poisoned, graphs that replay what was captured.
+// The host's side of the emulated runtime: streams that queue their work until somebody waits for them,
+// memory that is poisoned, graphs that replay what was captured.
 #include <sys/sysinfo.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
-#include <algorithm>
 #include <mutex>
 #include <string>
 #include <utility>

@@ -32,6 +32,6 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           cublasOperation_t transpose_b, int m, int n, int k,
                                           const void* alpha, const void* a, cudaDataType a_type, int lda,
                                           long long stride_a, const void* b, cudaDataType b_type, int ldb,
-                                          long long stride_b, const void* beta, void* c,
-                                          cudaDataType c_type, int ldc, long long stride_c, int batch_count,
+                                          long long stride_b, const void* beta, void* c, cudaDataType c_type,
+                                          int ldc, long long stride_c, int batch_count,
                                           cublasComputeType_t compute_type, cublasGemmAlgo_t algorithm);

@@ -21,7 +21,7 @@
 #define __launch_bounds__(...)
 
 /// T name[count] in the memory that the threads of a block share; poisoned at the start of each block.
-#define ATTN_SHARED(T, name, count)   \
+#define ATTN_SHARED(T, name, count)    \
   static const char name##_shared = 0; \
   T* const name = static_cast<T*>(     \
       attn::emulation::BlockRunner::current().shared_array(&name##_shared, sizeof(T) * (count)))
@@ -59,8 +59,8 @@ T __shfl_sync(unsigned mask, T value, int lane, int width = 32, const char* file
   return attn::emulation::shuffle(mask, value, (own & ~(width - 1)) | (lane & (width - 1)), {file, line});
 }
 template<typename T>
-T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32,
-                  const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
   const int own = attn::emulation::BlockRunner::current().lane();
   const int other = own ^ lane_mask;
   const bool within = other / width <= own / width;  // as CUDA: lower segments can be read, higher ones not
@@ -187,7 +187,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   static_assert((std::is_trivially_copyable_v<Parameters> && ...), "parameters are copied as bytes");
   const std::tuple<Parameters...> stored(static_cast<Parameters>(arguments)...);
   return attn::emulation::enqueue(config->stream, [=, launch = *config] {
-    attn::emulation::BlockRunner::current().run(
-        launch.gridDim, launch.blockDim, launch.dynamicSmemBytes, [&] { std::apply(kernel, stored); });
+    attn::emulation::BlockRunner::current().run(launch.gridDim, launch.blockDim, launch.dynamicSmemBytes,
+                                                [&] { std::apply(kernel, stored); });
   });
 }
