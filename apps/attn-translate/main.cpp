@@ -13,6 +13,7 @@
 #include "attn/cli/terminal.h"
 #include "attn/core/error.h"
 #include "attn/training/translation_system.h"
+#include "evaluation.h"
 #include "input.h"
 #include "options.h"
 #include "output.h"
@@ -33,6 +34,10 @@ const std::vector<cli::Example> examples{
     {"attn-translate runs/quickstart --alignments < input.txt", "which source token each word attends to"},
     {"attn-translate runs/quickstart --score references.txt --input input.txt",
      "how probable the model finds given translations"},
+    {"attn-translate runs/quickstart --input input.txt --reference references.txt --output output.txt",
+     "BLEU, chrF, chrF++ and TER of what the model translates"},
+    {"attn-translate --evaluate output.txt --reference references.txt --compare-with baseline.txt",
+     "the scores of two files of translations, and whether they differ by more than chance"},
 };
 
 constexpr const char* footer =
@@ -46,9 +51,12 @@ constexpr const char* footer =
 /// One run of the program.
 class Session {
  public:
-  Session(const Options& options, const cli::Messages& messages, const TranslationSystem& system)
+  /// `evaluation`: what to score the translations against, or null.
+  Session(const Options& options, const cli::Messages& messages, const TranslationSystem& system,
+          const Evaluation* evaluation)
       : options_(options),
         messages_(messages),
+        evaluation_(evaluation),
         output_(options.output),
         translator_(*system.model, system.config, system.text, options_with_hook()) {
     const bool visible = cli::is_terminal(standard_error) && options.input != "-" &&
@@ -72,6 +80,8 @@ class Session {
     return translator;
   }
   void translate_pending();
+  void check_line_count();
+  void write_report();
   void warn_if_cropped(const EncodedLine& encoded, const std::string& name, std::size_t line,
                        std::string_view side);
   void warn_of(const TextReport& report);
@@ -80,6 +90,8 @@ class Session {
 
   const Options& options_;
   const cli::Messages& messages_;
+  const Evaluation* evaluation_;
+  std::vector<std::string> translations_;  ///< kept only to be scored
   Output output_;
   std::optional<cli::Progress> progress_;
   std::size_t lines_done_ = 0, bad_lines_ = 0;
@@ -111,7 +123,10 @@ void Session::translate_pending() {
   const std::vector<Translation> translations = translator_.translate(texts, lines_written_ + 1);
   for (std::size_t i = 0; i < translations.size(); ++i) {
     warn_if_cropped(translations[i].source, input_name_, translations[i].line, "source");
-    output_.write(format(translations[i], pending_[i], options_));
+    if (evaluation_ != nullptr) translations_.push_back(translations[i].best.front().text);
+    // Scores take the place of translations on standard output.
+    if (evaluation_ == nullptr || options_.output != "-")
+      output_.write(format(translations[i], pending_[i], options_));
   }
   lines_written_ += translations.size();
   pending_.clear();
@@ -128,10 +143,29 @@ int Session::stop() {
 int Session::finish() {
   output_.finish();
   if (progress_) progress_->finish();
+  write_report();
   return static_cast<int>(bad_lines_ > 0 ? ExitCode::bad_lines : ExitCode::ok);
 }
 
+// Before hours are spent on translations that cannot be scored.
+void Session::check_line_count() {
+  if (evaluation_ == nullptr || options_.input == "-") return;
+  LineReader reader(options_.input);
+  while (reader.next()) {
+  }
+  evaluation_->check_count(options_.input, reader.report().lines);
+}
+
+void Session::write_report() {
+  if (evaluation_ == nullptr) return;
+  bad_lines_ += evaluation_->bad_lines();
+  cli::StandardOutput standard_output_stream;
+  standard_output_stream.write(evaluation_->report(options_.model, translations_, options_.json));
+  standard_output_stream.finish();
+}
+
 int Session::translate() {
+  check_line_count();
   try {
     Input input(options_.input, [this] { translate_pending(); });
     input_name_ = input.report().name;
@@ -179,6 +213,16 @@ int Session::score() {
   return finish();
 }
 
+/// Scores translations that exist already.
+int evaluate_file(const Options& options, Evaluation& evaluation) {
+  const std::string& name = options.evaluation.hypotheses;
+  const std::vector<std::string> translations = evaluation.read(name);
+  cli::StandardOutput output;
+  output.write(evaluation.report(name, translations, options.json));
+  output.finish();
+  return static_cast<int>(evaluation.bad_lines() > 0 ? ExitCode::bad_lines : ExitCode::ok);
+}
+
 int run(CLI::App& app, int argc, char** argv) {
   app.description("Translates text with a trained model, line for line.");
   cli::set_up(app, examples);
@@ -191,6 +235,9 @@ int run(CLI::App& app, int argc, char** argv) {
                                                  : options.verbose ? cli::Level::verbose
                                                                    : cli::Level::normal);
   translator_options(options);  // complains before the model is loaded
+  std::optional<Evaluation> evaluation;
+  if (options.evaluation.wanted()) evaluation.emplace(options.evaluation, messages);
+  if (options.model.empty()) return evaluate_file(options, *evaluation);
   const auto device = Device::open(options.backend, {.device = options.device, .threads = options.threads});
   const TranslationSystem system = load_translation_system(options.model, device);
   messages.detail("{}: {} parameters, vocabularies of {} and {} tokens", options.model,
@@ -198,7 +245,7 @@ int run(CLI::App& app, int argc, char** argv) {
                   system.text.target_vocabulary.size());
   messages.detail("backend {} from {}, {}", device->backend().name(), device->backend().file().string(),
                   device->name());
-  Session session(options, messages, system);
+  Session session(options, messages, system, evaluation ? &*evaluation : nullptr);
   const auto start = cli::Progress::Clock::now();
   const int code = options.score.empty() ? session.translate() : session.score();
   const std::chrono::duration<double> elapsed = cli::Progress::Clock::now() - start;

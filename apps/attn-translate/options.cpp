@@ -36,10 +36,25 @@ void declare_search(CLI::App& app, Options& options) {
       ->type_name("N");
 }
 
+void check_evaluation(const Options& options) {
+  const bool evaluates = !options.evaluation.hypotheses.empty();
+  if (options.model.empty() && !evaluates)
+    fail(ExitCode::usage, "MODEL is missing; name a checkpoint or a run directory of attn-train");
+  const bool translates = options.beam || options.list() || options.sample || options.scores ||
+                          options.alignments || !options.score.empty() || options.input != "-" ||
+                          options.output != "-";
+  if (evaluates && (!options.model.empty() || translates)) {
+    fail(ExitCode::usage, "--evaluate only scores a file; leave out MODEL and the options of translating");
+  }
+  if (options.evaluation.wanted() && !options.score.empty())
+    fail(ExitCode::usage, "--score gives log-probabilities and --reference scores translations; choose one");
+  check(options.evaluation, evaluates ? "" : options.input);
+}
+
 }  // namespace
 
 void declare(CLI::App& app, Options& options) {
-  app.add_option("MODEL", options.model, "A checkpoint, or a run directory of attn-train")->required();
+  app.add_option("MODEL", options.model, "A checkpoint, or a run directory of attn-train");
   app.add_option("-i,--input", options.input, "Source text, also gzipped; - is standard input (default)")
       ->type_name("FILE");
   app.add_option("-o,--output", options.output,
@@ -71,11 +86,13 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores (default 0)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
+  declare(app, options.evaluation);
   app.add_flag("-q,--quiet", options.quiet, "Only errors on standard error");
   app.add_flag("-v,--verbose", options.verbose, "More messages");
 }
 
 TranslatorOptions translator_options(const Options& options) {
+  check_evaluation(options);
   if (!options.score.empty()) {
     if (options.list() || options.sample || options.scores || options.alignments || options.beam) {
       fail(ExitCode::usage,

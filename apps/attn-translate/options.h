@@ -5,12 +5,13 @@
 #include <string>
 
 #include "attn/decoding/translator.h"
+#include "evaluation_options.h"
 
 namespace attn::translate {
 
 /// The command line of attn-translate.
 struct Options {
-  std::string model;
+  std::string model;  ///< empty where --evaluate needs none
   std::string input = "-", output = "-", score;
   std::optional<std::int64_t> beam, n_best;
   double length_penalty = SearchOptions{}.length_penalty;
@@ -19,6 +20,7 @@ struct Options {
   std::optional<std::size_t> batch_size;
   bool sample = false;
   Sampling sampling;
+  EvaluationOptions evaluation;
   bool scores = false, alignments = false, json = false;
   std::string backend = "eigen";
   int device = 0, threads = 0;

@@ -62,9 +62,9 @@ Real numpy_mean(std::span<const Real> values) {
   return numpy_sum(values) / static_cast<Real>(values.size());
 }
 
+/// Of sorted scores.
 template<typename Real>
-double half_width(std::vector<Real> scores) {
-  std::sort(scores.begin(), scores.end());
+double half_width(const std::vector<Real>& scores) {
   const std::size_t left_out = scores.size() / 40;  // 2.5% at each end
   return Real(0.5) * (scores[scores.size() - 1 - left_out] - scores[left_out]);
 }
@@ -75,8 +75,15 @@ std::vector<Real> as(const Samples& samples) {
 }
 
 template<typename Real>
+std::vector<Real> sorted(const Samples& samples) {
+  std::vector<Real> scores = as<Real>(samples);
+  std::sort(scores.begin(), scores.end());
+  return scores;
+}
+
+template<typename Real>
 Confidence confidence(const Samples& samples) {
-  const std::vector<Real> scores = as<Real>(samples);
+  const std::vector<Real> scores = sorted<Real>(samples);
   return {numpy_mean(std::span<const Real>(scores)), half_width(scores)};
 }
 
@@ -118,8 +125,8 @@ Confidence confidence_interval(const Metric& metric, const SegmentStatistics& st
   long double sum = 0;
   for (const double score : samples.scores) sum += score;
   const auto mean = static_cast<double>(sum / static_cast<long double>(samples.scores.size()));
-  if (!samples.single_precision) return {mean, half_width(samples.scores)};
-  return {static_cast<float>(mean), half_width(as<float>(samples))};
+  if (!samples.single_precision) return {mean, half_width(sorted<double>(samples))};
+  return {static_cast<float>(mean), half_width(sorted<float>(samples))};
 }
 
 PairedComparison paired_bootstrap(const Metric& metric, const SegmentStatistics& baseline,

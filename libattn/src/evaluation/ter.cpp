@@ -15,7 +15,6 @@ class TranslationEditRate final : public Metric {
   explicit TranslationEditRate(const TerOptions& options) : options_(options) {}
 
   std::string name() const override { return "TER"; }
-  bool higher_is_better() const override { return false; }
   std::size_t width() const override { return 2; }
 
   std::string settings() const override {

@@ -42,8 +42,6 @@ class Metric {
   virtual std::string name() const = 0;
   /// The part of the signature that says how the score is computed, such as "case:lc|tok:tercom".
   virtual std::string settings() const = 0;
-  /// Whether a better translation scores higher; of an error rate it does not.
-  virtual bool higher_is_better() const { return true; }
   /// How many counts a segment has.
   virtual std::size_t width() const = 0;
   /// The counts of one segment [width]; `references` holds at least one.
