@@ -23,8 +23,11 @@ struct Command {
 // cli::set_examples on it, and keeps the values of the options in something that `run` owns (a shared_ptr
 // that both capture). main.cpp lists the functions; it also gives every subcommand --quiet and --verbose.
 Command add_attention(CLI::App& app);
+Command add_parameters(CLI::App& app);
+Command add_positions(CLI::App& app);
 Command add_validate(CLI::App& app);
 Command add_plot(CLI::App& app);
 Command add_html(CLI::App& app);
+Command add_example(CLI::App& app);
 
 }  // namespace attn::dump

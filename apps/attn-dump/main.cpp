@@ -15,9 +15,12 @@ namespace {
 const std::vector<cli::Example> examples{
     {"attn-dump attention runs/quickstart --input input.txt --output attention.h5",
      "every attention weight of all layers and heads, for each line of a text"},
+    {"attn-dump positions --plot positions", "positional encodings as pictures"},
+    {"attn-dump parameters runs/quickstart --output parameters.h5", "every parameter of a model"},
     {"attn-dump validate attention.h5", "check a file against its specification"},
     {"attn-dump plot attention.h5 --sentence 3 --output cross.png", "heat-maps of one sentence, a head each"},
     {"attn-dump html attention.h5", "a page that shows everything in a browser, without a network"},
+    {"attn-dump example", "self-attention of two queries, every number written out"},
 };
 
 constexpr const char* footer =
@@ -32,10 +35,8 @@ int run(CLI::App& app, int argc, char** argv) {
   app.footer(footer);
   app.require_subcommand(1);
   const std::vector<Command> commands{
-      add_attention(app),
-      add_validate(app),
-      add_plot(app),
-      add_html(app),
+      add_attention(app), add_parameters(app), add_positions(app), add_validate(app),
+      add_plot(app),      add_html(app),       add_example(app),
   };
   bool quiet = false, verbose = false;
   for (const Command& command : commands) {

@@ -107,11 +107,11 @@ void explain(ExampleComparison& comparison, const ExampleReport& report, const E
                                              step.name, numbers_text(found), numbers_text(expected),
                                              difference));
     for (const std::string& place : places_of(report, expected, comparison)) {
-      if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+      const std::string remark = fmt::format("{} is {}", numbers_text(expected), place);
+      if (std::find(places.begin(), places.end(), remark) == places.end()) places.push_back(remark);
     }
   }
-  if (!places.empty())
-    comparison.remarks.push_back(fmt::format("{} gives {}", comparison.source, fmt::join(places, " and ")));
+  comparison.remarks.insert(comparison.remarks.end(), places.begin(), places.end());
 }
 
 }  // namespace
