@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attn/core/error.h"
+#include "attn/core/sha256.h"
 #include "attn/inspection/attention_archive.h"
 #include "attn/text/vocabulary.h"
 #include "inspection/archive_layout.h"
@@ -30,6 +31,21 @@ void check_status(const std::vector<std::uint8_t>& status, const std::vector<std
   }
 }
 
+// HDF5's checksums do not reach texts of variable length.
+void check_texts(const hdf5::File& file, const std::string& path, std::uint64_t rows, Findings& findings) {
+  const auto texts = findings.dataset(file, path, "string", {rows});
+  if (!texts) return;
+  const auto expected = findings.text(*texts, "sha256");
+  Sha256 digest;
+  for (std::uint64_t first = 0; first < rows; first += window) {
+    for (const std::string& text : texts->read_string_rows(first, std::min(window, rows - first)))
+      digest.update(text.size()).update(text);
+  }
+  const std::string found = digest.hex_digest();
+  if (expected && *expected != found)
+    findings.add(path + "@sha256", "is {}; the texts give {}", *expected, found);
+}
+
 void check_lines(const std::vector<std::uint64_t>& lines, Findings& findings) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i] <= (i == 0 ? 0 : lines[i - 1])) {
@@ -43,9 +59,10 @@ void check_columns(const hdf5::File& file, Findings& findings, SentenceTable& ta
   const hdf5::Shape rows{table.sentences};
   if (const auto lines = findings.dataset(file, "/sentences/line", "u64", rows))
     check_lines(lines->read<std::uint64_t>(), findings);
-  findings.dataset(file, "/sentences/source_text", "string", rows);
-  findings.dataset(file, "/sentences/target_text", "string", rows);
-  if (file.exists("/sentences/reference")) findings.dataset(file, "/sentences/reference", "string", rows);
+  for (const char* path : {"/sentences/source_text", "/sentences/target_text", "/sentences/reference"}) {
+    if (path != std::string_view("/sentences/reference") || file.exists(path))
+      check_texts(file, path, table.sentences, findings);
+  }
   findings.dataset(file, "/sentences/score", "f64", rows);
   if (const auto lengths = findings.dataset(file, "/sentences/source_length", "i32", rows))
     table.source_lengths = lengths->read<std::int32_t>();

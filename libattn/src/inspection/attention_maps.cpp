@@ -32,8 +32,9 @@ std::vector<std::int32_t> select_indices(const char* what, AttentionKind kind, s
 // Takes the maps of a batch apart into those of its sentences while a model reports them.
 class MapCollector {
  public:
-  MapCollector(std::span<const AttentionArchiveLayout::Kind> kinds, std::span<const std::int32_t> source_lengths,
-           std::span<const std::vector<std::int32_t>> targets)
+  MapCollector(std::span<const AttentionArchiveLayout::Kind> kinds,
+               std::span<const std::int32_t> source_lengths,
+               std::span<const std::vector<std::int32_t>> targets)
       : kinds_(kinds), sentences_(targets.size()), queries_done_(kinds.size()) {
     for (std::size_t b = 0; b < targets.size(); ++b) {
       const auto source = static_cast<std::size_t>(source_lengths[b]);
@@ -138,9 +139,9 @@ std::vector<AttentionArchiveLayout::Kind> select_attention(const TranslationMode
 std::vector<SentenceMaps> record_attention(const TranslationModel& model,
                                            std::span<const AttentionArchiveLayout::Kind> kinds,
                                            const TokenBatch& source,
-                                           std::span<const std::vector<std::int32_t>> targets) {
+                                           std::span<const std::vector<std::int32_t>> targets,
+                                           Context context) {
   MapCollector collector(kinds, source.valid_lengths, targets);
-  Context context;
   context.observe([&](AttentionKind kind, std::int64_t layer, const Tensor& weights) {
     collector.report(kind, layer, weights);
   });

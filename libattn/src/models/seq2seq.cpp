@@ -19,8 +19,11 @@ void check_layers(const ModelConfig& config) {
 }
 
 // Logits of a recurrent decoder: outputs [steps, batch, hidden] -> [steps * batch, vocabulary].
-Tensor logits_of(const Linear& dense, const Tensor& outputs) {
-  return dense(outputs.reshaped({outputs.size(0) * outputs.size(1), outputs.size(2)}));
+Tensor logits_of(const Linear& dense, const Tensor& outputs, const Context& context) {
+  context.activation("decoder.output", outputs);
+  Tensor logits = dense(outputs.reshaped({outputs.size(0) * outputs.size(1), outputs.size(2)}));
+  context.activation("decoder.logits", logits);
+  return logits;
 }
 
 Tensor one_step_ids(const std::shared_ptr<Device>& device, std::span<const std::int32_t> tokens) {
@@ -75,9 +78,12 @@ Seq2SeqEncoder::Seq2SeqEncoder(const Scope& scope, const ModelConfig& config, st
 
 GRU::Result Seq2SeqEncoder::operator()(const std::shared_ptr<Device>& device, const TokenBatch& source,
                                        Context& context) const {
-  const Tensor ids = time_major_ids(device, source);
-  return rnn_(embedding_(ids, context), {}, context,
-              encode_padding_ ? Tensor{} : last_token_rows(device, source));
+  const Tensor embedded = embedding_(time_major_ids(device, source), context);
+  context.activation("encoder.embedding", embedded);
+  GRU::Result encoded =
+      rnn_(embedded, {}, context, encode_padding_ ? Tensor{} : last_token_rows(device, source));
+  context.activation("encoder.output", encoded.outputs);
+  return encoded;
 }
 
 Seq2SeqDecoder::Seq2SeqDecoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary)
@@ -89,12 +95,13 @@ Seq2SeqDecoder::Seq2SeqDecoder(const Scope& scope, const ModelConfig& config, st
 Tensor Seq2SeqDecoder::operator()(const Tensor& ids, State& state, Context& context) const {
   const std::int64_t steps = ids.size(0), batch = ids.size(1), hidden = state.context.size(1);
   const Tensor embedded = embedding_(ids, context);
+  context.activation("decoder.embedding", embedded);
   // Broadcast by an addition, whose gradient sums over the steps.
   const Tensor zeros = Tensor::zeros(ids.shared_device(), {steps, batch, hidden}, embedded.dtype());
   const Tensor repeated = ops::add(zeros, state.context.reshaped({1, batch, hidden}));
   GRU::Result result = rnn_(ops::concatenate(std::array{embedded, repeated}, -1), state.hidden, context);
   state.hidden = std::move(result.states);
-  return logits_of(dense_, result.outputs);
+  return logits_of(dense_, result.outputs, context);
 }
 
 Seq2SeqAttentionDecoder::Seq2SeqAttentionDecoder(const Scope& scope, const ModelConfig& config,
@@ -119,6 +126,7 @@ Tensor Seq2SeqAttentionDecoder::operator()(const Tensor& ids, State& state, Cont
   mask.valid_lengths = state.valid_lengths;
   mask.masking = masking_;
   const Tensor embedded = embedding_(ids, context);
+  context.activation("decoder.embedding", embedded);
   std::vector<Tensor> outputs;
   for (std::int64_t t = 0; t < steps; ++t) {
     const Tensor& last = state.hidden.back();
@@ -132,7 +140,7 @@ Tensor Seq2SeqAttentionDecoder::operator()(const Tensor& ids, State& state, Cont
     state.hidden = std::move(result.states);
     outputs.push_back(result.outputs);
   }
-  return logits_of(dense_, ops::concatenate_all(outputs, 0));
+  return logits_of(dense_, ops::concatenate_all(outputs, 0), context);
 }
 
 Seq2Seq::Seq2Seq(const ModelConfig& config, const VocabularySizes& vocabularies,

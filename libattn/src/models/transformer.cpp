@@ -160,8 +160,14 @@ Transformer::Transformer(const ModelConfig& config, const VocabularySizes& vocab
 
 Tensor Transformer::encode_sources(const Tensor& ids, const Tensor& valid_lengths, Context& context) const {
   Tensor x = source_embedding_(ids, context);
-  for (const TransformerEncoderBlock& block : encoder_blocks_) x = block(x, valid_lengths, context);
-  return final_norms_.empty() ? x : final_norms_[0](x);
+  context.activation("encoder.embedding", x);
+  for (std::size_t i = 0; i < encoder_blocks_.size(); ++i) {
+    x = encoder_blocks_[i](x, valid_lengths, context);
+    context.activation("encoder.blocks", x, static_cast<std::int64_t>(i));
+  }
+  Tensor memory = final_norms_.empty() ? x : final_norms_[0](x);
+  context.activation("encoder.output", memory);
+  return memory;
 }
 
 Tensor Transformer::output(const Tensor& x) const {
@@ -176,9 +182,14 @@ TranslationModel::Logits Transformer::forward(const TokenBatch& source, const To
   const Tensor lengths = lengths_on_device(device(), source);
   const Tensor memory = encode_sources(batch_major_ids(device(), source), lengths, context);
   Tensor x = target_embedding_(batch_major_ids(device(), decoder_input), context);
-  for (const TransformerDecoderBlock& block : decoder_blocks_)
-    x = block(x, block.project_memory(memory), lengths, context);
-  return {output(x), TokenOrder::batch_major};
+  context.activation("decoder.embedding", x);
+  for (std::size_t i = 0; i < decoder_blocks_.size(); ++i) {
+    x = decoder_blocks_[i](x, decoder_blocks_[i].project_memory(memory), lengths, context);
+    context.activation("decoder.blocks", x, static_cast<std::int64_t>(i));
+  }
+  Tensor logits = output(x);
+  context.activation("decoder.logits", logits);
+  return {std::move(logits), TokenOrder::batch_major};
 }
 
 std::unique_ptr<DecoderState> Transformer::encode(const TokenBatch& source, std::int64_t max_steps,

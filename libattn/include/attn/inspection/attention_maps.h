@@ -32,10 +32,11 @@ struct SentenceMaps {
 
 /// Runs the model along given targets (without <bos>) and records its attention: post-softmax, before
 /// dropout. One result for each sentence of the batch. Queries of the decoder are its inputs, <bos> first, as
-/// many as the target has tokens.
+/// many as the target has tokens. `context` may carry an observer of activations.
 std::vector<SentenceMaps> record_attention(const TranslationModel& model,
                                            std::span<const AttentionArchiveLayout::Kind> kinds,
                                            const TokenBatch& source,
-                                           std::span<const std::vector<std::int32_t>> targets);
+                                           std::span<const std::vector<std::int32_t>> targets,
+                                           Context context = {});
 
 }  // namespace attn

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "attn/ops/ops.h"
 
@@ -28,6 +30,10 @@ constexpr const char* name_of(AttentionKind kind) noexcept {
 /// calls once for each decoding step, with one query.
 using AttentionObserver = std::function<void(AttentionKind kind, std::int64_t layer, const Tensor& weights)>;
 
+/// Receives what a part of a model has computed, named by its place ("encoder.blocks.0"), as the model lays
+/// it out. Teacher forcing reports; decoding step by step need not.
+using ActivationObserver = std::function<void(const std::string& name, const Tensor& value)>;
+
 /// How one forward pass runs: whether dropout is on and where its random numbers come from, and who watches
 /// the weights.
 class Context {
@@ -51,10 +57,20 @@ class Context {
     if (observer_) observer_(kind, layer, weights);
   }
 
+  void observe_activations(ActivationObserver observer) { activation_observer_ = std::move(observer); }
+  /// `index` is that of one of several like parts, which comes after the name.
+  void activation(const char* name, const Tensor& value, std::int64_t index = -1) const {
+    if (!activation_observer_) return;
+    std::string place(name);
+    if (index >= 0) place.append(1, '.').append(std::to_string(index));
+    activation_observer_(place, value);
+  }
+
  private:
   Tensor random_;
   std::uint32_t next_stream_ = 0;
   AttentionObserver observer_;
+  ActivationObserver activation_observer_;
 };
 
 }  // namespace attn
