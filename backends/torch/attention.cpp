@@ -1,4 +1,5 @@
 // The masked softmax and the two kinds of attention, put together from products and softmaxes.
+#include <algorithm>
 #include <limits>
 
 #include "kernels.h"

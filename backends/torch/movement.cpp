@@ -1,6 +1,7 @@
 // Operations that say where elements go: permutations, parts, rows by their ids, windows; and dropout.
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <array>
 
 #include "attn/philox.h"

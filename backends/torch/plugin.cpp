@@ -6,6 +6,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -15,12 +17,7 @@
 #include "common/guard.h"
 #include "common/shape_check.h"
 #include "kernels.h"
-
-#if __has_include(<torch/csrc/api/include/torch/version.h>)
-#include <torch/csrc/api/include/torch/version.h>
-#else
-#include <torch/version.h>
-#endif
+#include "warnings.h"
 
 struct attn_context {
   attn_options options;
@@ -34,6 +31,9 @@ namespace {
 constexpr std::size_t alignment = 64;
 
 using Kernel = void (*)(const Call&);
+
+/// What the program lends to the plugin.
+std::atomic<const attn_host*> host{nullptr};
 
 struct Entry {
   uint32_t kind;
@@ -294,6 +294,7 @@ attn_status run(attn_context* context, const attn_batch* batch, attn_error* erro
   const attn_status ready = guarded_call(error, -1, [&] { use_threads(context->options.threads); });
   if (ready != ATTN_OK) return ready;
   const c10::InferenceMode no_gradients;
+  const WarningsToLog warnings(host);
   for (uint32_t index = 0; index < work.count; ++index) {
     const attn_status status = guarded_call(error, static_cast<int>(index), [&] {
       const c10::DeviceGuard guard(context->device);
@@ -345,6 +346,7 @@ constexpr attn_backend table = {
 }  // namespace
 }  // namespace attn::libtorch
 
-const attn_backend* attn_backend_get(const attn_host*) {
+const attn_backend* attn_backend_get(const attn_host* host) {
+  attn::libtorch::host = host;
   return &attn::libtorch::table;
 }

@@ -1,5 +1,10 @@
 // Elementwise operations, products and reductions.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "kernels.h"
 
@@ -241,13 +246,44 @@ void argmax(const Call& call) {
   call.out(0, {x.size(0)}).copy_(at::argmax(x, 1));
 }
 
+namespace {
+
+/// Descending, NaN first as in argmax, the lowest index first among equals.
+template<typename T>
+void top_k_of_rows(const at::Tensor& x, const at::Tensor& top_values, const at::Tensor& top_indices) {
+  const int64_t width = x.size(1), k = top_values.size(1);
+  at::parallel_for(0, x.size(0), 1, [&](int64_t first, int64_t end) {
+    std::vector<int32_t> order(static_cast<std::size_t>(width));
+    for (int64_t row = first; row < end; ++row) {
+      const T* values = x.data_ptr<T>() + row * width;
+      const auto before = [values](int32_t a, int32_t b) {
+        if (std::isnan(values[a]) != std::isnan(values[b])) return std::isnan(values[a]);
+        return values[a] > values[b] || (!(values[a] < values[b]) && a < b);
+      };
+      std::iota(order.begin(), order.end(), 0);
+      std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+      for (int64_t i = 0; i < k; ++i) {
+        top_values.data_ptr<T>()[row * k + i] = values[order[i]];
+        top_indices.data_ptr<int32_t>()[row * k + i] = order[i];
+      }
+    }
+  });
+}
+
+}  // namespace
+
 void top_k(const Call& call) {
-  const at::Tensor x = call.in_rows(0);
-  const int64_t k = columns(call.output(0));
-  // at::topk leaves open which of equals it takes; NaN comes first here, as in argmax
-  const auto [values, indices] = at::sort(x, /*stable=*/true, /*dim=*/1, /*descending=*/true);
-  call.out_rows(0).copy_(values.narrow(1, 0, k));
-  call.out_rows(1).copy_(indices.narrow(1, 0, k));
+  // at::topk leaves open which of equals it takes, and a stable sort orders all of a vocabulary for a few
+  const at::Tensor x = call.in_rows(0), top_values = call.out_rows(0), top_indices = call.out_rows(1);
+  if (!x.is_cpu()) {
+    const auto [values, indices] = at::sort(x, /*stable=*/true, /*dim=*/1, /*descending=*/true);
+    top_values.copy_(values.narrow(1, 0, top_values.size(1)));
+    top_indices.copy_(indices.narrow(1, 0, top_values.size(1)));
+  } else if (x.scalar_type() == at::kFloat) {
+    top_k_of_rows<float>(x, top_values, top_indices);
+  } else {
+    top_k_of_rows<double>(x, top_values, top_indices);
+  }
 }
 
 void log_sum_exp(const Call& call) {
