@@ -92,16 +92,14 @@ HeatMap heat_map(const AttentionArchive& archive, const Options& options) {
          archive.file_name(), options.sentence, archive.sentence(options.sentence).line);
   }
   const AxisTitles axes = axis_titles(info);
-  return {.title = fmt::format("{}, layer {}, sentence {}", title_of(kind), info.layers[layers.front()],
-                               options.sentence),
-          .rows = {.count = block.queries,
-                   .title = axes.query,
-                   .labels = texts(archive.query_tokens(kind, options.sentence))},
-          .columns = {.count = block.keys,
-                      .title = axes.key,
-                      .labels = texts(archive.key_tokens(kind, options.sentence))},
-          .panels = panels(info, block, layers.front(), options),
-          .colour_title = "attention weight"};
+  HeatMap map;
+  map.title =
+      fmt::format("{}, layer {}, sentence {}", title_of(kind), info.layers[layers.front()], options.sentence);
+  map.rows = {block.queries, axes.query, texts(archive.query_tokens(kind, options.sentence))};
+  map.columns = {block.keys, axes.key, texts(archive.key_tokens(kind, options.sentence))};
+  map.panels = panels(info, block, layers.front(), options);
+  map.colour_title = "attention weight";
+  return map;
 }
 
 int plot(const Options& options, const Session& session) {

@@ -243,6 +243,7 @@ function buildOverview(sentence, kind) {
       const map = storedMap(sentence, kind, l, h);
       const canvas = pixelsOf(map, state.scale);
       const largest = Math.max(map.rows, map.columns);
+      if (largest <= overviewPixels) canvas.className = 'few'; // more are averaged by the browser
       canvas.style.width = `${Math.max(8, overviewPixels * map.columns / largest)}px`;
       canvas.style.height = `${Math.max(8, overviewPixels * map.rows / largest)}px`;
       const button = document.createElement('button');
@@ -372,7 +373,10 @@ function listen() {
   $('map').addEventListener('pointermove', (event) => point(
     cellAt(geometry, shown, event.offsetX, event.offsetY), { x: event.clientX, y: event.clientY }));
   $('map').addEventListener('pointerleave', () => point(null, null));
-  $('map').addEventListener('click', () => { if (cursor) chooseQuery(cursor.query); });
+  $('map').addEventListener('click', (event) => {
+    const cell = cellAt(geometry, shown, event.offsetX, event.offsetY);
+    if (cell) chooseQuery(cell.query);
+  });
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT)$/.test(event.target.tagName)) return;
     const used = event.target === $('map') && shown && mapKey(event.key);
