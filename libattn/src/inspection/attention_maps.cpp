@@ -112,7 +112,7 @@ std::vector<AttentionArchiveLayout::Kind> select_attention(const TranslationMode
   const std::vector<TranslationModel::AttentionMap> maps = model.attention_maps();
   if (maps.empty()) {
     fail(ExitCode::usage,
-         "this model has no attention to dump; use a model of type seq2seq_attention or transformer");
+         "this model has no attention to dump; use a model of type seq2seq-attention or transformer");
   }
   const auto map_of = [&](AttentionKind kind) {
     return std::find_if(maps.begin(), maps.end(), [&](const auto& map) { return map.kind == kind; });
