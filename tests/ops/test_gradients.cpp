@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "scenario.h"
 #include "support/catch.h"
 
@@ -8,41 +6,7 @@ namespace {
 using namespace attn;
 using namespace attn::test;
 
-constexpr double step = 1e-5;
-constexpr double tolerance = 1e-7;  // of a central difference in f64 with this step
-
-// The loss whose gradients evaluate() gives, computed on the host from the outputs.
-double loss_of(const std::shared_ptr<Device>& device, const Scenario& scenario, const Values& values,
-               int times, const std::vector<bool>& counted) {
-  const Evaluation found = evaluate(device, scenario, values, {.gradients = false});
-  double loss = 0;
-  for (int use = 0; use < times; ++use) {
-    for (std::size_t k = 0; k < found.outputs.size(); ++k) {
-      if (!counted[k]) continue;
-      const auto w = cotangent(scenario, k, use, found.outputs[k].size());
-      for (std::size_t i = 0; i < w.size(); ++i) loss += w[i] * found.outputs[k][i];
-    }
-  }
-  return loss;
-}
-
-Values central_differences(const std::shared_ptr<Device>& device, const Scenario& scenario, int times,
-                           const std::vector<bool>& counted) {
-  Values result, values = input_values(scenario);
-  for (auto& input : values) {
-    auto& differences = result.emplace_back();
-    for (double& element : input) {
-      const double before = element;
-      element = before + step;
-      const double above = loss_of(device, scenario, values, times, counted);
-      element = before - step;
-      const double below = loss_of(device, scenario, values, times, counted);
-      element = before;
-      differences.push_back((above - below) / (2 * step));
-    }
-  }
-  return result;
-}
+constexpr double tolerance = 1e-7;  // of a central difference in f64
 
 void check_gradients(const std::shared_ptr<Device>& device, const Scenario& scenario) {
   INFO(scenario.name);

@@ -56,6 +56,10 @@ bool Threads::take_one() {
 }
 
 void Threads::run(std::int64_t tasks, Function function, const void* object) {
+  if (tasks <= 1 || workers_.empty()) {
+    for (std::int64_t task = 0; task < tasks; ++task) function(object, task);
+    return;
+  }
   if (tasks > std::numeric_limits<std::int32_t>::max()) throw std::length_error("too many parallel tasks");
   function_ = function;
   object_ = object;

@@ -34,10 +34,8 @@ class Threads {
   /// parallel() itself.
   template<class Body>
   void parallel(std::int64_t tasks, Body&& body) {
-    if (tasks <= 1 || workers_.empty()) {
-      for (std::int64_t task = 0; task < tasks; ++task) body(task);
-      return;
-    }
+    // One compiled copy of the body for any number of threads: a second one, inlined here, might be given its
+    // multiply-adds in other places and so other last bits.
     using Plain = std::remove_reference_t<Body>;
     run(
         tasks,

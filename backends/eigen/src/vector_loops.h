@@ -138,7 +138,8 @@ Vec<T> cosine(Vec<T> x) {
 template<class T>
 Vec<T> square_root(Vec<T> x) {
   if constexpr (kHasPacket<T> && Eigen::internal::packet_traits<T>::HasSqrt) {
-    return reinterpret_cast<Vec<T>>(Eigen::internal::psqrt(reinterpret_cast<Packet<T>>(x)));
+    const Vec<T> root = reinterpret_cast<Vec<T>>(Eigen::internal::psqrt(reinterpret_cast<Packet<T>>(x)));
+    return x < broadcast(std::numeric_limits<T>::infinity()) ? root : x;  // Eigen's of infinity is NaN
   } else {
     return each_lane<T>(x, [](T lane) { return std::sqrt(lane); });
   }

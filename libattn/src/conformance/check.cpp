@@ -39,6 +39,15 @@ CheckReport check_backend(const std::shared_ptr<const Backend>& backend,
       if (name.find(options.filter) == std::string::npos) continue;
       for (const DType real : {DType::f32, DType::f64}) report.cases += check_case(bench, recipe, real);
     }
+    note("gradients", 1);
+    check_gradients(bench);
+    note("memory and errors", 1);
+    check_table(bench);
+    check_memory(bench);
+    check_batches(bench);
+    check_errors(bench, recipes);
+    note("two contexts", 1);
+    check_concurrency(bench, recipes);
   } catch (const Fault& fault) {
     findings.failed({fault.aspect(), "", "", "", fault.what()});
   }

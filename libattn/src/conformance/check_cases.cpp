@@ -219,4 +219,37 @@ int check_case(const Workbench& bench, const Recipe& recipe, DType real) {
   }
 }
 
+std::vector<Case> samples(const Workbench& bench, const Recipes& recipes) {
+  std::vector<Case> list;
+  for (const Recipe& recipe : recipes.all()) {
+    const bool known =
+        std::any_of(list.begin(), list.end(), [&](const Case& one) { return one.kind == recipe.kind; });
+    if (known) continue;
+    Case one = make_case(recipe, bench.options.seed, DType::f32, bench.reference);
+    const auto empty = [](const CaseTensor& tensor) {
+      return tensor.present && (tensor.shape.rank() == 0 || elements_of(tensor) == 0);
+    };
+    if (!one.uses_real || std::all_of(one.outputs.begin(), one.outputs.end(), empty) ||
+        std::any_of(one.inputs.begin(), one.inputs.end(),
+                    [&](const CaseTensor& t) { return t.present && elements_of(t) == 0; }))
+      continue;
+    Description description(one);
+    if (bench.one_thread.query(description.op()).supported) list.push_back(std::move(one));
+  }
+  return list;
+}
+
+void check_aspect(const Workbench& bench, const std::string& aspect, const std::string& name,
+                  const std::function<void()>& check) {
+  if (fmt::format("{}: {}", aspect, name).find(bench.options.filter) == std::string::npos) return;
+  try {
+    check();
+    bench.findings.passed(aspect);
+  } catch (const Fault& fault) {
+    bench.findings.failed({fault.aspect(), "", fmt::format("{}: {}", aspect, name), "", fault.what()});
+  } catch (const Error& error) {
+    bench.findings.failed({aspect, "", fmt::format("{}: {}", aspect, name), "", error.what()});
+  }
+}
+
 }  // namespace attn::conformance

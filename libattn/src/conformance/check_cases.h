@@ -31,10 +31,28 @@ struct Workbench {
   Findings& findings;
 };
 
+/// Runs a check of the plugin as a whole; what it throws becomes a failure of the aspect.
+void check_aspect(const Workbench& bench, const std::string& aspect, const std::string& name,
+                  const std::function<void()>& check);
+
+/// Scenarios: results and gradients against the reference, gradients against differences of the results.
+void check_gradients(const Workbench& bench);
+/// The table, devices, memory, batches, and what must be refused.
+void check_table(const Workbench& bench);
+void check_memory(const Workbench& bench);
+void check_batches(const Workbench& bench);
+/// Malformed descriptors, of operations that the recipes show how to describe.
+void check_errors(const Workbench& bench, const Recipes& recipes);
+/// Two contexts in two threads.
+void check_concurrency(const Workbench& bench, const Recipes& recipes);
+
 /// "attention: [2, 3, 6] over 5, ..."
 std::string full_name(const Recipe& recipe);
 Case make_case(const Recipe& recipe, std::uint64_t seed, DType real,
                const std::shared_ptr<Device>& reference);
+
+/// One f32 case of each operation that the plugin runs itself, none of whose tensors are empty.
+std::vector<Case> samples(const Workbench& bench, const Recipes& recipes);
 
 /// Runs a case and all that belongs to it; returns how many it was (0 where f64 would repeat f32).
 int check_case(const Workbench& bench, const Recipe& recipe, DType real);

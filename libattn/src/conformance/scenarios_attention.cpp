@@ -1,7 +1,7 @@
+#include "attn/conformance/scenario.h"
 #include "attn/ops/ops.h"
-#include "scenario.h"
 
-namespace attn::test {
+namespace attn::conformance {
 namespace {
 
 constexpr std::int64_t batch = 2, queries = 3, keys = 5;
@@ -118,4 +118,4 @@ std::vector<Scenario> attention_scenarios() {
   return list;
 }
 
-}  // namespace attn::test
+}  // namespace attn::conformance

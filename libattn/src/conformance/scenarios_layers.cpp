@@ -1,7 +1,7 @@
+#include "attn/conformance/scenario.h"
 #include "attn/ops/ops.h"
-#include "scenario.h"
 
-namespace attn::test {
+namespace attn::conformance {
 namespace {
 
 void add_linear(std::vector<Scenario>& list) {
@@ -157,4 +157,4 @@ std::vector<Scenario> loss_scenarios() {
   return list;
 }
 
-}  // namespace attn::test
+}  // namespace attn::conformance

@@ -1,9 +1,9 @@
 #include <array>
 
+#include "attn/conformance/scenario.h"
 #include "attn/ops/ops.h"
-#include "scenario.h"
 
-namespace attn::test {
+namespace attn::conformance {
 namespace {
 
 void add_windows(std::vector<Scenario>& list) {
@@ -169,4 +169,4 @@ std::vector<Scenario> in_place_scenarios() {
   return list;
 }
 
-}  // namespace attn::test
+}  // namespace attn::conformance

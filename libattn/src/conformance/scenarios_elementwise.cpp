@@ -1,9 +1,9 @@
 #include <array>
 
+#include "attn/conformance/scenario.h"
 #include "attn/ops/ops.h"
-#include "scenario.h"
 
-namespace attn::test {
+namespace attn::conformance {
 namespace {
 
 using Unary = Tensor (*)(const Tensor&);
@@ -207,4 +207,4 @@ std::vector<Scenario> product_scenarios() {
   return list;
 }
 
-}  // namespace attn::test
+}  // namespace attn::conformance
