@@ -1,6 +1,7 @@
 #include "block.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -30,6 +31,13 @@ std::string text_of(Site site) {
 BlockRunner& BlockRunner::current() {
   static BlockRunner runner;
   return runner;
+}
+
+BlockRunner::BlockRunner() {
+  const char* variable = std::getenv("ATTN_CUDA_EMULATION_ORDER");
+  const std::string order = variable != nullptr ? variable : "";
+  if (order == "descending") order_ = Order::descending;
+  if (order == "random") order_ = Order::random;
 }
 
 void BlockRunner::run(dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,

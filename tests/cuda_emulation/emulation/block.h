@@ -31,7 +31,8 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// In which order the threads that could run do run. A right kernel gives the same bits in each.
+/// In which order the threads that could run do run. A right kernel gives the same bits in each. The variable
+/// ATTN_CUDA_EMULATION_ORDER of the environment names the one to begin with.
 enum class Order { ascending, descending, random };
 
 /// Where in a kernel a thread waits.
@@ -67,6 +68,7 @@ class BlockRunner {
   void* dynamic_shared();
 
  private:
+  BlockRunner();
   enum class State : uint8_t { not_started, ready, at_block_barrier, at_warp_barrier, done };
   struct Thread {
     State state = State::not_started;
