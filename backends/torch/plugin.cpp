@@ -99,17 +99,26 @@ Kernel find_kernel(uint32_t kind) {
 
 // ---- errors
 
-/// LibTorch's exceptions as ours: its first line is the sentence, the rest a trace of its source.
+/// One sentence of what LibTorch says: without the place in its source before it, and the trace after it.
+std::string sentence_of(const c10::Error& failure) {
+  std::string text = failure.what_without_backtrace();
+  if (const auto allocator = text.find("DefaultCPUAllocator"); allocator != std::string::npos) {
+    text.erase(0, allocator);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+/// LibTorch's exceptions as ours.
 template<typename Function>
 void translated(Function&& function) {
   try {
     function();
   } catch (const c10::Error& failure) {
-    const std::string text = failure.what_without_backtrace();
-    // only the newest releases have a type of their own for the processor's memory
-    const bool memory = text.find("not enough memory") != std::string::npos ||
+    const std::string text = sentence_of(failure);
+    // only some releases have a type of their own for this, and only for devices
+    const bool memory = text.find("tried to allocate") != std::string::npos ||
                         text.find("out of memory") != std::string::npos;
-    throw BackendError(memory ? ATTN_OUT_OF_MEMORY : ATTN_INTERNAL, text.substr(0, text.find('\n')));
+    throw BackendError(memory ? ATTN_OUT_OF_MEMORY : ATTN_INTERNAL, text);
   }
 }
 
@@ -268,19 +277,24 @@ attn_status query(attn_context*, const attn_op* op, attn_support* support, attn_
   return guarded_call(error, -1, [&] { answer(support, why_not_run(*op)); });
 }
 
-/// LibTorch counts threads for the calling thread or for the process, depending on how it was built, and an
-/// OpenBLAS beneath it keeps a number of its own, for the process.
+/// A function of a library that LibTorch brought along; NULL if it did not.
+template<typename Function>
+Function* find_function(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+/// LibTorch takes its number of threads from OpenMP, which has one for each calling thread; an OpenBLAS
+/// beneath it keeps its own, for the process. at::set_num_threads would also replace a pool that no operation
+/// here uses, whose threads are busy while they wait.
 void use_threads(int32_t threads) {
   if (threads <= 0) return;
-  if (at::get_num_threads() != threads) at::set_num_threads(threads);
-  using GetThreads = int (*)();
-  using SetThreads = void (*)(int);
-  static const auto get_blas_threads =
-      reinterpret_cast<GetThreads>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
-  static const auto set_blas_threads =
-      reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
-  if (get_blas_threads == nullptr || set_blas_threads == nullptr) return;
-  if (get_blas_threads() != threads) set_blas_threads(threads);
+  static auto* const set_openmp_threads = find_function<void(int)>("omp_set_num_threads");
+  static auto* const blas_threads = find_function<int()>("openblas_get_num_threads");
+  static auto* const set_blas_threads = find_function<void(int)>("openblas_set_num_threads");
+  if (at::get_num_threads() != threads && set_openmp_threads != nullptr) set_openmp_threads(threads);
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);  // it was built without OpenMP
+  if (blas_threads == nullptr || set_blas_threads == nullptr) return;
+  if (blas_threads() != threads) set_blas_threads(threads);
 }
 
 void run_op(const attn_op& op, at::Device device) {
