@@ -72,9 +72,8 @@ __global__ void sgd_kernel(StepTensors<T> tensors, const T* control, T momentum,
 
 template<typename T>
 __global__ void clip_kernel(StepTensors<T> tensors, const T* squared_norm, T max_norm, T epsilon) {
-  const T norm = sqrt(*squared_norm);
-  if (!(norm > max_norm)) return;
-  const T factor = max_norm / (norm + epsilon);
+  const T factor = max_norm / (sqrt(*squared_norm) + epsilon);
+  if (factor >= T{1}) return;  // not so if the norm is NaN
   for_each_step(tensors, [&](const StepTensor<T>& tensor, int64_t i) { tensor.parameter[i] *= factor; });
 }
 
