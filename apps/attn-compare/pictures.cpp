@@ -46,7 +46,7 @@ std::string title_of(const char* what, const Group& group) {
 }
 
 double value_of(const ComplexityCell& cell, bool time) {
-  if (time) return cell.timing ? cell.timing->median : std::nan("");
+  if (time) return cell.timing ? cell.timing->representative : std::nan("");
   return cell.cost.flops;
 }
 

@@ -88,7 +88,7 @@ double numbers_each(EncoderKind kind, const Sizes& s, bool backward) {
     case EncoderKind::rnn:
       return backward ? 16 : 8;
     case EncoderKind::gru:
-      return backward ? 16 : 8;
+      return backward ? 28 : 20;
     case EncoderKind::self_attention:
       return backward ? 8 : 2;
     case EncoderKind::multi_head_attention:

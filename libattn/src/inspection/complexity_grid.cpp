@@ -72,6 +72,9 @@ void describe_complexity(config::Schema& schema, ComplexityGrid& grid) {
                "Runs before them that are not timed");
   schema.field("measurement.time_limit", grid.time_limit, config::Real{.above = 0},
                "Seconds for the timed runs of one combination; one that would take longer is left out");
+  schema.field("measurement.fit_to", grid.fit_to,
+               config::Choice<Statistic>{{{"median", Statistic::median}, {"minimum", Statistic::minimum}}},
+               "What exponents and crossovers are taken from; the minimum is steadier on a busy machine");
   schema.field("measurement.fit_points", grid.fit_points, config::Integer{.minimum = 2, .maximum = 1000},
                "How many of the largest sizes an exponent is fitted to");
   schema.field("path.limit", grid.path_limit, config::Integer{.minimum = 0, .maximum = 1024},

@@ -192,6 +192,8 @@ class Run {
     const inspection::TimingOptions options{grid_.repeats, grid_.warm_up, grid_.time_limit,
                                             observer_.stop_requested};
     cell.timing = inspection::time_encoder(*encoder, store, x, cell.pass, options);
+    cell.timing->representative =
+        grid_.fit_to == Statistic::median ? cell.timing->median : cell.timing->minimum;
     cell.timing->gflops = cell.cost.flops / cell.timing->median * 1e-9;
     const double peak = report_.devices[index_of(cell.backend)].peak_gflops;
     cell.timing->peak_share = peak > 0 ? cell.timing->gflops / peak : 0;

@@ -35,7 +35,7 @@ std::vector<std::vector<const ComplexityCell*>> series_in_length(const std::vect
 }
 
 double seconds_of(const ComplexityCell& cell) {
-  return cell.timing ? cell.timing->median : 0;
+  return cell.timing ? cell.timing->representative : 0;
 }
 
 ComplexityFit fit(const std::vector<const ComplexityCell*>& series, bool over_length, std::size_t points) {

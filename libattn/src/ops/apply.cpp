@@ -132,14 +132,28 @@ Tensor apply_to(const Operation& operation, const Tensor& target, Tensors inputs
 }
 
 double bytes_moved(const Call& call, const TensorSpecs& outputs) {
+  const auto bytes_of = [](const Shape& shape, DType type) {
+    return static_cast<double>(shape.elements()) * static_cast<double>(size_of(type));
+  };
+  // Of tensors that are only partly touched, the part.
+  switch (call.operation->kind) {
+    case ATTN_OP_SLICE:
+      return 2 * bytes_of(outputs[0].shape, outputs[0].type);
+    case ATTN_OP_GATHER_ROWS:
+      return static_cast<double>(call.input(1).bytes()) + 2 * bytes_of(outputs[0].shape, outputs[0].type);
+    case ATTN_OP_SLICE_ADD:
+      return 3 * static_cast<double>(call.input(0).bytes());
+    case ATTN_OP_SCATTER_ADD_ROWS:
+      return static_cast<double>(call.input(1).bytes()) + 3 * static_cast<double>(call.input(0).bytes());
+    default:
+      break;
+  }
   double bytes = 0;
   for (const Tensor& input : call.inputs) {
     if (input.defined()) bytes += static_cast<double>(input.bytes());
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (call.wants(i))
-      bytes +=
-          static_cast<double>(outputs[i].shape.elements()) * static_cast<double>(size_of(outputs[i].type));
+    if (call.wants(i)) bytes += bytes_of(outputs[i].shape, outputs[i].type);
   }
   return bytes;
 }

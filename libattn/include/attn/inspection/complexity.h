@@ -14,6 +14,10 @@
 /// from executed operations and measured beside it.
 namespace attn {
 
+/// Which of the timed runs stands for all of them in exponents and crossovers: the shortest is steadier on a
+/// machine that others use as well.
+enum class Statistic { median, minimum };
+
 /// What is compared: every combination of the lists; a layer type uses the lists that concern it.
 struct ComplexityGrid {
   std::vector<std::string> backends{"eigen"};
@@ -29,9 +33,10 @@ struct ComplexityGrid {
   std::vector<Pass> passes{Pass::forward, Pass::forward_backward};
   bool causal = true;  ///< of plain convolutions, see EncoderOptions
   std::uint64_t seed = 1;
-  int repeats = 5;                ///< timed runs of a cell
-  int warm_up = 1;                ///< runs before them
-  double time_limit = 2;          ///< seconds that the runs of one cell may take
+  int repeats = 5;        ///< timed runs of a cell
+  int warm_up = 1;        ///< runs before them
+  double time_limit = 2;  ///< seconds that the runs of one cell may take
+  Statistic fit_to = Statistic::median;
   int fit_points = 4;             ///< longest lengths that exponents are fitted to
   std::int64_t path_limit = 256;  ///< longest sequence whose path length is verified by gradients
 };
@@ -45,8 +50,9 @@ void check_complexity(config::Schema& schema, const ComplexityGrid& grid);
 struct ComplexityTiming {
   double median = 0, minimum = 0, maximum = 0;  ///< seconds
   int repeats = 0;
-  double gflops = 0;      ///< counted flops over the median, in 10^9 a second
-  double peak_share = 0;  ///< of the device's measured matrix product
+  double gflops = 0;          ///< counted flops over the median, in 10^9 a second
+  double peak_share = 0;      ///< of the device's measured matrix product
+  double representative = 0;  ///< seconds, as ComplexityGrid::fit_to says
   double peak_bytes = 0;  ///< most that the device's buffers held during a run, beyond input and parameters
 };
 
@@ -79,7 +85,7 @@ struct ComplexityFit {
   std::int64_t length = 0;
   double textbook = 1;
   std::optional<PowerLaw> flops;    ///< of what was counted
-  std::optional<PowerLaw> seconds;  ///< of the medians
+  std::optional<PowerLaw> seconds;  ///< of what was measured
 };
 
 /// The n from which on self-attention costs more than another layer type.
@@ -90,7 +96,7 @@ struct ComplexityCrossover {
   std::int64_t batch = 1;
   double by_order = 0;              ///< what the orders say: d for a recurrence, k d for a convolution
   double by_count = 0;              ///< where the counted flops become equal
-  std::optional<Crossing> by_time;  ///< where the medians do
+  std::optional<Crossing> by_time;  ///< where the times do
 };
 
 struct ComplexityDevice {

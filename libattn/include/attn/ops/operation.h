@@ -115,7 +115,7 @@ Tensor apply_one(const Operation& operation, Tensors inputs, const Params& param
 /// apply_operation() into one existing tensor.
 Tensor apply_to(const Operation& operation, const Tensor& target, Tensors inputs, const Params& params = {});
 
-/// Bytes that one use reads and writes: all inputs and outputs once.
+/// Bytes that one use reads and writes: all inputs and outputs once, of tensors partly touched the part.
 double bytes_moved(const Call& call, const TensorSpecs& outputs);
 
 /// Throws Error(internal) with this message unless the condition holds; for shape rules.
