@@ -158,6 +158,7 @@ void Session::check_line_count() {
 
 void Session::write_report() {
   if (evaluation_ == nullptr) return;
+  evaluation_->check_count(options_.input, translations_.size());
   bad_lines_ += evaluation_->bad_lines();
   cli::StandardOutput standard_output_stream;
   standard_output_stream.write(evaluation_->report(options_.model, translations_, options_.json));
