@@ -121,24 +121,37 @@ struct Scores {
         hidden(call, 3, params.causal != 0, params.causal_offset, params.masking, sizes),
         dropout(call, 4, params.stream, params.dropout_rate, sizes) {}
 
-  at::Tensor masked() const { return hidden.masked(at::bmm(query, key.transpose(1, 2)).view(sizes)); }
+  at::Tensor raw() const { return batch_product(query, key.transpose(1, 2)).view(sizes); }
 };
+
+}  // namespace
+
+namespace {
+
+constexpr double nothing = -std::numeric_limits<double>::infinity();
+
+/// Over the keys that have a weight; those of the book's mask have one only in rows where all are hidden.
+at::Tensor log_sum_exp(const Scores& scores, const at::Tensor& raw, const at::Tensor& masked,
+                       const at::Tensor& weights) {
+  if (scores.params.masking == ATTN_MASK_BOOK) {
+    const at::Tensor equal = scores.hidden.masked(at::zeros_like(raw)), shares = at::empty_like(raw);
+    scores.hidden.softmax_of_masked(shares, equal);
+    return at::logsumexp(raw.masked_fill(shares == 0, nothing), {-1});
+  }
+  // the largest weight is exp(largest score - log_sum_exp)
+  const at::Tensor largest = masked.amax(-1);
+  return (largest - weights.amax(-1).log_()).masked_fill_(largest == nothing, nothing);
+}
 
 }  // namespace
 
 void attention(const Call& call) {
   const Scores scores(call);
-  const at::Tensor masked = scores.masked();
+  const at::Tensor raw = scores.raw(), masked = scores.hidden.masked(raw);
   const at::Tensor weights = call.has_output(2) ? call.out(2) : at::empty_like(masked);
   scores.hidden.softmax_of_masked(weights, masked);
-
-  // the largest weight is exp(largest score - log_sum_exp)
-  const at::Tensor largest = masked.amax(-1);
-  const at::Tensor log_sum_exp = largest - weights.amax(-1).log_();
-  const double nothing = -std::numeric_limits<double>::infinity();
-  call.out(1).copy_(log_sum_exp.masked_fill_(largest == nothing, nothing));
-
-  const at::Tensor output = at::bmm(scores.dropout(weights).view(scores.matrices), scores.value);
+  call.out(1).copy_(log_sum_exp(scores, raw, masked, weights));
+  const at::Tensor output = batch_product(scores.dropout(weights).view(scores.matrices), scores.value);
   call.out(0).copy_(join_heads(output, scores.params.heads));
 }
 
@@ -146,24 +159,24 @@ void attention_gradient(const Call& call) {
   const Scores scores(call);
   const int64_t heads = scores.params.heads;
   // not from log_sum_exp: with the book's mask its last digit is worth more than the weights
-  const at::Tensor masked = scores.masked();
+  const at::Tensor masked = scores.hidden.masked(scores.raw());
   const at::Tensor weights = at::empty_like(masked);
   scores.hidden.softmax_of_masked(weights, masked);
   const at::Tensor d_output = split_heads(call.in(7), heads);
   if (call.has_output(2)) {
     const at::Tensor dropped = scores.dropout(weights).view(scores.matrices);
-    call.store(2, join_heads(at::bmm(dropped.transpose(1, 2), d_output), heads));
+    call.store(2, join_heads(batch_product(dropped.transpose(1, 2), d_output), heads));
   }
   if (!call.has_output(0) && !call.has_output(1)) return;
-  const at::Tensor d_dropped = at::bmm(d_output, scores.value.transpose(1, 2)).view(scores.sizes);
+  const at::Tensor d_dropped = batch_product(d_output, scores.value.transpose(1, 2)).view(scores.sizes);
   const at::Tensor d_weights = scores.dropout(d_dropped);
   const at::Tensor d_scores = scores.hidden.gradient(weights, d_weights).view(scores.matrices);
   if (call.has_output(0)) {
-    const at::Tensor d_query = at::bmm(d_scores, scores.key).mul_(scores.params.scale);
+    const at::Tensor d_query = batch_product(d_scores, scores.key).mul_(scores.params.scale);
     call.store(0, join_heads(d_query, heads));
   }
   if (call.has_output(1)) {
-    call.store(1, join_heads(at::bmm(d_scores.transpose(1, 2), scores.query), heads));
+    call.store(1, join_heads(batch_product(d_scores.transpose(1, 2), scores.query), heads));
   }
 }
 
@@ -214,19 +227,18 @@ void additive_attention(const Call& call) {
   const std::vector<int64_t> grouped{sizes.batch, 1, sizes.queries, sizes.keys};
   const at::Tensor weights = call.out(1);
   sizes.hidden.softmax_of_masked(weights.view(grouped), sizes.hidden.masked(scores.view(grouped)));
-  at::Tensor output = call.out(0);
-  at::bmm_out(output, sizes.dropout(weights), call.in(3));
+  multiply_batch(call.out(0), sizes.dropout(weights), call.in(3));
 }
 
 void additive_attention_gradient(const Call& call) {
   const Additive sizes(call);
   const at::Tensor query = call.in(0), key = call.in(1), score_weight = call.in(2), weights = call.in(6);
   const at::Tensor d_output = call.in(7);
-  if (call.has_output(3)) call.store(3, at::bmm(sizes.dropout(weights).transpose(1, 2), d_output));
+  if (call.has_output(3)) call.store(3, batch_product(sizes.dropout(weights).transpose(1, 2), d_output));
   if (!call.has_output(0) && !call.has_output(1) && !call.has_output(2)) return;
 
   const std::vector<int64_t> grouped{sizes.batch, 1, sizes.queries, sizes.keys};
-  const at::Tensor d_weights = sizes.dropout(at::bmm(d_output, call.in(3).transpose(1, 2)));
+  const at::Tensor d_weights = sizes.dropout(batch_product(d_output, call.in(3).transpose(1, 2)));
   const at::Tensor d_scores =
       sizes.hidden.gradient(weights.view(grouped), d_weights.view(grouped)).view(weights.sizes());
   const at::Tensor d_query = at::empty_like(query), d_key = at::zeros_like(key);

@@ -7,12 +7,10 @@ namespace attn::libtorch {
 
 void linear(const Call& call) {
   const at::Tensor x = call.in_rows(0), weight = call.in(1);
-  at::Tensor y = call.out_rows(0);
-  if (call.has_input(2)) {
-    at::addmm_out(y, call.in(2), x, weight.t());
-  } else {
-    at::mm_out(y, x, weight.t());
-  }
+  const at::Tensor y = call.out_rows(0);
+  const bool has_bias = call.has_input(2);
+  if (has_bias) y.copy_(call.in(2).expand_as(y));
+  multiply(y, x, weight.t(), has_bias ? 1.0 : 0.0);
   switch (call.params<attn_linear_params>().activation) {
     case ATTN_ACTIVATION_RELU:
       y.clamp_min_(0);
@@ -73,15 +71,15 @@ void layer_norm(const Call& call) {
 void layer_norm_gradient(const Call& call) {
   const auto params = call.params<attn_layer_norm_params>();
   const int64_t width = elements(call.input(1)), count = elements(call.input(0)) / width;
-  const bool wants_sum = call.has_output(0) || call.has_output(3);
+  const at::Tensor sum = call.in(0, {count, width}), mean = call.in(2, {count, 1});
+  const at::Tensor reciprocal_std = call.in(3, {count, 1}), d_y = call.in(4, {count, width});
+  // LibTorch adds these two up in as many parts as there are threads
+  if (call.has_output(1)) call.store(1, (sum - mean).mul_(reciprocal_std).mul_(d_y).sum(0));
+  if (call.has_output(2)) call.store(2, d_y.sum(0));
+  if (!call.has_output(0) && !call.has_output(3)) return;
   const at::Tensor gain = call.in(1, {width});
-  // the bias does not matter to its gradient; the function takes its shape from it
-  const auto gradients = at::native_layer_norm_backward(
-      call.in(4, {count, width}), call.in(0, {count, width}), {width}, call.in(2, {count, 1}),
-      call.in(3, {count, 1}), gain, gain, {wants_sum, call.has_output(1), call.has_output(2)});
-  if (call.has_output(1)) call.store(1, std::get<1>(gradients));
-  if (call.has_output(2)) call.store(2, std::get<2>(gradients));
-  if (!wants_sum) return;
+  const auto gradients = at::native_layer_norm_backward(d_y, sum, {width}, mean, reciprocal_std, gain, gain,
+                                                        {true, false, false});
   at::Tensor d_sum = std::get<0>(gradients);
   if (call.has_input(5)) d_sum.add_(call.in(5, {count, width}));
   if (call.has_output(3)) call.store(3, d_sum);
@@ -194,12 +192,10 @@ void conv_1d(const Call& call) {
   const attn_tensor& shape = call.input(1);
   const at::Tensor weight = call.in(1, {shape.dims[0], shape.dims[1] * shape.dims[2]}).t();
   const at::Tensor windows = windows_of(x, call.output(0).dims[1], params);
-  at::Tensor y = call.out_rows(0);
-  if (call.has_input(2)) {
-    at::addmm_out(y, call.in(2), windows, weight);
-  } else {
-    at::mm_out(y, windows, weight);
-  }
+  const at::Tensor y = call.out_rows(0);
+  const bool has_bias = call.has_input(2);
+  if (has_bias) y.copy_(call.in(2).expand_as(y));
+  multiply(y, windows, weight, has_bias ? 1.0 : 0.0);
 }
 
 void conv_1d_gradient(const Call& call) {
@@ -212,7 +208,9 @@ void conv_1d_gradient(const Call& call) {
   const at::Tensor d_x = call.out(0);
   if (!call.accumulates(0)) d_x.zero_();
   const at::Tensor weight = call.in(1, {d_y.size(1), params.kernel * x.size(2)});
-  fold_into(d_x, at::mm(d_y, weight).view({x.size(0), positions, params.kernel, x.size(2)}), params);
+  const at::Tensor d_windows = at::empty({d_y.size(0), weight.size(1)}, d_y.options());
+  multiply(d_windows, d_y, weight);
+  fold_into(d_x, d_windows.view({x.size(0), positions, params.kernel, x.size(2)}), params);
 }
 
 }  // namespace attn::libtorch

@@ -283,18 +283,18 @@ Function* find_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// LibTorch takes its number of threads from OpenMP, which has one for each calling thread; an OpenBLAS
-/// beneath it keeps its own, for the process. at::set_num_threads would also replace a pool that no operation
-/// here uses, whose threads are busy while they wait.
+/// LibTorch takes its number of threads from OpenMP, which has one for each calling thread.
+/// (at::set_num_threads would also replace a pool that no operation here uses, whose threads are busy while
+/// they wait.) Products are shared out here, see multiply(): an OpenBLAS beneath LibTorch, whose bits depend
+/// on its threads, gets one.
 void use_threads(int32_t threads) {
-  if (threads <= 0) return;
   static auto* const set_openmp_threads = find_function<void(int)>("omp_set_num_threads");
   static auto* const blas_threads = find_function<int()>("openblas_get_num_threads");
   static auto* const set_blas_threads = find_function<void(int)>("openblas_set_num_threads");
-  if (at::get_num_threads() != threads && set_openmp_threads != nullptr) set_openmp_threads(threads);
+  if (blas_threads != nullptr && set_blas_threads != nullptr && blas_threads() != 1) set_blas_threads(1);
+  if (threads <= 0 || at::get_num_threads() == threads) return;
+  if (set_openmp_threads != nullptr) set_openmp_threads(threads);
   if (at::get_num_threads() != threads) at::set_num_threads(threads);  // it was built without OpenMP
-  if (blas_threads == nullptr || set_blas_threads == nullptr) return;
-  if (blas_threads() != threads) set_blas_threads(threads);
 }
 
 void run_op(const attn_op& op, at::Device device) {

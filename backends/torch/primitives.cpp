@@ -1,5 +1,6 @@
 // Elementwise operations, products and reductions.
 #include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -168,17 +169,56 @@ at::Tensor factor(const Call& call, int index, int64_t batch, bool transposed) {
   return transposed ? stored.transpose(-2, -1) : stored;
 }
 
-/// y = alpha a b + beta y.
-void multiply_batch(at::Tensor& y, const at::Tensor& a, const at::Tensor& b, double beta, double alpha) {
-  if (beta == 0 && alpha == 1) {
-    at::bmm_out(y, a, b);
+/// Calls part(first, count) for parts of [0, total), on several threads where the device is the processor.
+template<typename Part>
+void for_parts(const at::Tensor& y, int64_t total, int64_t part_size, Part part) {
+  if (!y.is_cpu()) {
+    part(0, total);
     return;
   }
-  if (beta == 0) y.zero_();  // LibTorch 1.13 multiplies even by 0 what y holds, if the matrices are small
-  at::baddbmm_out(y, y, a, b, beta, alpha);
+  at::parallel_for(0, (total + part_size - 1) / part_size, 1, [&](int64_t first, int64_t end) {
+    const c10::InferenceMode no_gradients;  // the threads of a team do not inherit it
+    for (int64_t i = first; i < end; ++i) part(i * part_size, std::min(part_size, total - i * part_size));
+  });
 }
 
 }  // namespace
+
+void multiply(const at::Tensor& y, const at::Tensor& a, const at::Tensor& b, double beta, double alpha) {
+  constexpr int64_t rows_of_part = 256;
+  for_parts(y, y.size(0), rows_of_part, [&](int64_t first, int64_t count) {
+    at::Tensor part = y.narrow(0, first, count);
+    at::addmm_out(part, part, a.narrow(0, first, count), b, beta, alpha);
+  });
+}
+
+void multiply_batch(const at::Tensor& y, const at::Tensor& a, const at::Tensor& b, double beta,
+                    double alpha) {
+  // LibTorch 1.13 multiplies even by 0 what y holds, if the matrices are small
+  const bool plain = beta == 0 && alpha == 1;
+  if (beta == 0 && !plain) y.zero_();
+  constexpr int64_t elements_of_part = 8192;
+  const int64_t matrices = std::max<int64_t>(1, elements_of_part / (y.size(1) * y.size(2)));
+  for_parts(y, y.size(0), matrices, [&](int64_t first, int64_t count) {
+    at::Tensor part = y.narrow(0, first, count);
+    const at::Tensor left = a.narrow(0, first, count), right = b.narrow(0, first, count);
+    if (plain) {
+      at::bmm_out(part, left, right);
+    } else {
+      at::baddbmm_out(part, part, left, right, beta, alpha);
+    }
+  });
+}
+
+at::Tensor batch_product(const at::Tensor& a, const at::Tensor& b) {
+  at::Tensor y = at::empty({a.size(0), a.size(1), b.size(2)}, a.options());
+  multiply_batch(y, a, b);
+  return y;
+}
+
+void Call::store_product(int index, const at::Tensor& a, const at::Tensor& b) const {
+  multiply(out(index, {a.size(0), b.size(1)}), a, b, accumulates(index) ? 1.0 : 0.0);
+}
 
 void matmul(const Call& call) {
   const attn_tensor& shape = call.output(0);
@@ -187,7 +227,7 @@ void matmul(const Call& call) {
   const at::Tensor a = factor(call, 0, batch, params.transpose_a != 0);
   const at::Tensor b = factor(call, 1, batch, params.transpose_b != 0);
   const int64_t inner = a.size(-1);
-  at::Tensor y = call.out(0, {batch, height, width});
+  const at::Tensor y = call.out(0, {batch, height, width});
   if (inner == 0) {  // what is multiplied by beta 0 may be anything, even NaN
     if (params.beta == 0) {
       y.zero_();
@@ -197,8 +237,8 @@ void matmul(const Call& call) {
   } else if (y.numel() == 0) {
     return;
   } else if (b.dim() == 2 && (batch == 1 || (a.dim() == 3 && a.is_contiguous()))) {
-    at::Tensor joined = y.view({batch * height, width});  // one product for the whole batch
-    at::addmm_out(joined, joined, a.reshape({batch * height, inner}), b, params.beta, params.alpha);
+    const at::Tensor joined = y.view({batch * height, width});  // one product for the whole batch
+    multiply(joined, a.reshape({batch * height, inner}), b, params.beta, params.alpha);
   } else {
     const at::Tensor left = a.expand({batch, height, inner}), right = b.expand({batch, inner, width});
     multiply_batch(y, left, right, params.beta, params.alpha);

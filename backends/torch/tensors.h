@@ -58,10 +58,7 @@ class Call : public OpView {
   }
 
   /// The same for a product of matrices, which goes straight to where it belongs.
-  void store_product(int index, const at::Tensor& a, const at::Tensor& b, double scale = 1.0) const {
-    at::Tensor target = out(index, {a.size(0), b.size(1)});
-    at::addmm_out(target, target, a, b, accumulates(index) ? 1.0 : 0.0, scale);
-  }
+  void store_product(int index, const at::Tensor& a, const at::Tensor& b) const;
 
   /// Whole numbers where the host can read them, and where they must be checked before they become addresses.
   at::Tensor host_integers(int index) const { return in(index).cpu(); }
@@ -79,6 +76,16 @@ class Call : public OpView {
 
   at::Device device_;
 };
+
+/// y = alpha a b + beta y for matrices; with beta 0 y may hold anything. Parts of fixed size are shared out
+/// among the threads, so that the bits do not depend on how many there are.
+void multiply(const at::Tensor& y, const at::Tensor& a, const at::Tensor& b, double beta = 0,
+              double alpha = 1);
+/// The same for batches [n, rows, columns].
+void multiply_batch(const at::Tensor& y, const at::Tensor& a, const at::Tensor& b, double beta = 0,
+                    double alpha = 1);
+/// a b for batches, as a new tensor.
+at::Tensor batch_product(const at::Tensor& a, const at::Tensor& b);
 
 /// Fails before anything is written if an id is no row of a table; `ignored` need not be one, -1 for none.
 void require_rows(const at::Tensor& host_ids, int64_t row_count, int32_t ignored);
