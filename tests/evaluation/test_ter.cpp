@@ -17,6 +17,11 @@ TEST_CASE("TER counts insertions, deletions, substitutions and shifts, each once
   CHECK(shifted.shifts == 1);
 }
 
+TEST_CASE("TER shifts at most ten words at once") {
+  CHECK(translation_edits(U"klmnopqrstuvwxyzabcdefghij", U"abcdefghijklmnopqrstuvwxyz").edits == 1);
+  CHECK(translation_edits(U"lmnopqrstuvwxyzabcdefghijk", U"abcdefghijklmnopqrstuvwxyz").edits == 2);
+}
+
 TEST_CASE("TER against an empty reference counts the words and is 100 where there are any") {
   CHECK(translation_edits(U"abc", U"").edits == 3);
   CHECK(translation_edits(U"", U"abc").edits == 3);
