@@ -185,6 +185,19 @@ TEST_CASE("memory is estimated no lower than what a pass really takes", "[report
   }
 }
 
+TEST_CASE("time can be that of the processor, for one thread", "[report]") {
+  ComplexityGrid grid = small_grid();
+  grid.layer_types = {EncoderKind::gru};
+  grid.clock = TimedClock::processor;
+  for (const ComplexityCell& cell : run_complexity(grid, {}).cells) {
+    REQUIRE(cell.timing);
+    CHECK(cell.timing->minimum > 0);
+  }
+  CHECK(problems_of_set("measurement.clock=processor").empty());
+  grid.threads = 2;
+  CHECK(contains(problems_of(grid), "use it with threads: 1"));
+}
+
 TEST_CASE("a run that is asked to stop ends as interrupted", "[report]") {
   ComplexityObserver observer;
   observer.stop_requested = [] { return true; };

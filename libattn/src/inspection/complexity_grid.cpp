@@ -75,6 +75,10 @@ void describe_complexity(config::Schema& schema, ComplexityGrid& grid) {
   schema.field("measurement.fit_to", grid.fit_to,
                config::Choice<Statistic>{{{"median", Statistic::median}, {"minimum", Statistic::minimum}}},
                "What exponents and crossovers are taken from; the minimum is steadier on a busy machine");
+  schema.field(
+      "measurement.clock", grid.clock,
+      config::Choice<TimedClock>{{{"wall", TimedClock::wall}, {"processor", TimedClock::processor}}},
+      "The time that passes, or that of processors: what other programs do does not count (one thread)");
   schema.field("measurement.fit_points", grid.fit_points, config::Integer{.minimum = 2, .maximum = 1000},
                "How many of the largest sizes an exponent is fitted to");
   schema.field("path.limit", grid.path_limit, config::Integer{.minimum = 0, .maximum = 1024},
@@ -83,6 +87,8 @@ void describe_complexity(config::Schema& schema, ComplexityGrid& grid) {
 
 void check_complexity(config::Schema& schema, const ComplexityGrid& grid) {
   check_list(schema, "backends", grid.backends);
+  if (grid.clock == TimedClock::processor && grid.threads != 1)
+    schema.problem("measurement.clock", "the processor's clock adds up all threads; use it with threads: 1");
   check_list(schema, "layer_types", grid.layer_types);
   check_list(schema, "passes", grid.passes);
   check_list(schema, "layers", grid.layers);

@@ -93,7 +93,7 @@ class Run {
     describe_devices();
     check_memory();
     for (ComplexityDevice& device : report_.devices)
-      device.peak_gflops = measured_peak(devices_[index_of(device.backend)]);
+      device.peak_gflops = measured_peak(devices_[index_of(device.backend)], grid_.clock);
     for (std::size_t i = 0; i < report_.cells.size(); ++i) {
       ComplexityCell& cell = report_.cells[i];
       if (stopped())
@@ -189,7 +189,7 @@ class Run {
         Tensor::from<double>(device, values, {cell.batch, cell.length, cell.encoder.width}, DType::f32);
     cell.cost = count_cost(*encoder, store, x, cell.pass);
     cell.counted = true;
-    const inspection::TimingOptions options{grid_.repeats, grid_.warm_up, grid_.time_limit,
+    const inspection::TimingOptions options{grid_.repeats, grid_.warm_up, grid_.time_limit, grid_.clock,
                                             observer_.stop_requested};
     cell.timing = inspection::time_encoder(*encoder, store, x, cell.pass, options);
     cell.timing->representative =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <fstream>
 
 #include "attn/core/error.h"
@@ -16,6 +17,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+double now(TimedClock clock) {
+  timespec time{};
+  clock_gettime(clock == TimedClock::wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
@@ -25,8 +32,8 @@ double median(std::vector<double> values) {
 // One pass after another. A pass ends when the device has finished it.
 class Runner {
  public:
-  Runner(const SequenceEncoder& encoder, ParameterStore& store, const Tensor& x, Pass pass)
-      : encoder_(encoder), store_(store), x_(x), pass_(pass) {
+  Runner(const SequenceEncoder& encoder, ParameterStore& store, const Tensor& x, Pass pass, TimedClock clock)
+      : encoder_(encoder), store_(store), x_(x), pass_(pass), clock_(clock) {
     if (pass != Pass::forward_backward) return;
     x_ = tape_.watch(x);
     if (store.count() > 0) store.train_with(tape_);
@@ -43,13 +50,13 @@ class Runner {
   double operator()() {
     Device& device = x_.device();
     device.synchronize();
-    const Clock::time_point start = Clock::now();
+    const double start = now(clock_);
     {
       const Tensor y = encoder_(x_);
       if (pass_ == Pass::forward_backward) tape_.backward(y, cotangent_);
       device.synchronize();
     }
-    return seconds_since(start);
+    return now(clock_) - start;
   }
 
  private:
@@ -57,6 +64,7 @@ class Runner {
   ParameterStore& store_;
   Tensor x_, cotangent_;
   Pass pass_;
+  TimedClock clock_;
   Tape tape_;
 };
 
@@ -78,7 +86,7 @@ namespace inspection {
 
 ComplexityTiming time_encoder(const SequenceEncoder& encoder, ParameterStore& store, const Tensor& x,
                               Pass pass, const TimingOptions& options) {
-  Runner run(encoder, store, x, pass);
+  Runner run(encoder, store, x, pass, options.clock);
   Device& device = x.device();
   const auto stopped = [&options] { return options.stop_requested && options.stop_requested(); };
   ComplexityTiming timing;
@@ -112,7 +120,7 @@ double free_bytes(const Device& device) {
 
 }  // namespace inspection
 
-double measured_peak(const std::shared_ptr<Device>& device) {
+double measured_peak(const std::shared_ptr<Device>& device, TimedClock clock) {
   double best = 0;
   const Clock::time_point start = Clock::now();
   for (const std::int64_t size : {256, 512, 1024}) {
@@ -122,10 +130,10 @@ double measured_peak(const std::shared_ptr<Device>& device) {
     device->synchronize();
     std::vector<double> seconds;
     for (int i = 0; i < 7 && (seconds.empty() || seconds_since(start) < 1.0); ++i) {
-      const Clock::time_point begin = Clock::now();
+      const double begin = now(clock);
       (void)ops::matmul(a, b);
       device->synchronize();
-      seconds.push_back(seconds_since(begin));
+      seconds.push_back(now(clock) - begin);
     }
     const auto cube = static_cast<double>(size * size * size);
     best = std::max(best, 2 * cube / median(seconds) * 1e-9);

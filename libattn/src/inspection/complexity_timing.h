@@ -8,6 +8,7 @@ namespace attn::inspection {
 struct TimingOptions {
   int repeats = 5, warm_up = 1;
   double time_limit = 2;  ///< seconds; reached, no further run is begun
+  TimedClock clock = TimedClock::wall;
   std::function<bool()> stop_requested;
 };
 

@@ -18,6 +18,10 @@ namespace attn {
 /// machine that others use as well.
 enum class Statistic { median, minimum };
 
+/// What is timed: the time that passes, or the time that the program spends on processors. The latter does
+/// not count what other programs do, and is meaningful for one thread on a CPU.
+enum class TimedClock { wall, processor };
+
 /// What is compared: every combination of the lists; a layer type uses the lists that concern it.
 struct ComplexityGrid {
   std::vector<std::string> backends{"eigen"};
@@ -37,6 +41,7 @@ struct ComplexityGrid {
   int warm_up = 1;        ///< runs before them
   double time_limit = 2;  ///< seconds that the runs of one cell may take
   Statistic fit_to = Statistic::median;
+  TimedClock clock = TimedClock::wall;
   int fit_points = 4;             ///< longest lengths that exponents are fitted to
   std::int64_t path_limit = 256;  ///< longest sequence whose path length is verified by gradients
 };
@@ -127,6 +132,6 @@ struct ComplexityObserver {
 ComplexityReport run_complexity(const ComplexityGrid& grid, const ComplexityObserver& observer);
 
 /// GFLOP/s of f32 matrix products on this device, the best of several sizes.
-double measured_peak(const std::shared_ptr<Device>& device);
+double measured_peak(const std::shared_ptr<Device>& device, TimedClock clock = TimedClock::wall);
 
 }  // namespace attn
