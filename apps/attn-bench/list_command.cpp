@@ -31,6 +31,19 @@ std::string as_json(const std::vector<BackendListing>& all) {
   return list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string title_of(const BackendListing& one) {
+  return one.instruction_set.empty() ? one.name : one.name + "-" + one.instruction_set;
+}
+
+// The plugin of the same name in an earlier folder, which is taken in place of this one.
+const BackendListing* hiding(const std::vector<BackendListing>& all, const BackendListing& one) {
+  for (const BackendListing& other : all) {
+    if (&other == &one) return nullptr;
+    if (other.name == one.name && other.file.parent_path() != one.file.parent_path()) return &other;
+  }
+  return nullptr;
+}
+
 std::string as_text(const std::vector<BackendListing>& all) {
   Table table({"backend", "variant", "version", "abi", "devices", "file"});
   std::string reasons;
@@ -38,9 +51,10 @@ std::string as_text(const std::vector<BackendListing>& all) {
     table.add({one.name, one.instruction_set, one.loaded ? one.version : "-", one.loaded ? one.abi : "-",
                one.devices.empty() ? "none" : fmt::format("{}", fmt::join(one.devices, ", ")),
                one.file.string()});
-    if (!one.why_not.empty())
-      reasons += fmt::format("{}{}{}: {}\n", one.name, one.instruction_set.empty() ? "" : "-",
-                             one.instruction_set, one.why_not);
+    if (const BackendListing* before = hiding(all, one))
+      reasons += fmt::format("{}: hidden by {}\n", title_of(one), before->file.string());
+    else if (!one.why_not.empty())
+      reasons += fmt::format("{}: {}\n", title_of(one), one.why_not);
   }
   return table.to_string() + (reasons.empty() ? "" : "\nWhy not:\n" + reasons);
 }

@@ -41,7 +41,7 @@ void add_optimizer_recipes(Recipes& recipes) {
     }
   }
   for (const int count : {1, 2, 15}) {
-    for (const double squared : {0.0, 4.0, 1e4}) {
+    for (const double squared : {0.0, 2.25, 9.0, 1e4}) {
       for (const double epsilon : {0.0, 1e-6}) add_clip(recipes, count, squared, 2.0, epsilon);
     }
   }

@@ -1,0 +1,49 @@
+#include "attn/experiment/setup.h"
+
+#include "attn/experiment/training_run.h"
+
+namespace attn {
+
+TrainerConfig trainer_config(const ExperimentConfig& config, std::int64_t updates_per_epoch) {
+  TrainerConfig trainer;
+  const TrainingConfig& training = config.training;
+  trainer.loss = training.loss;
+  trainer.optimizer = training.optimizer;
+  trainer.schedule = training.schedule;
+  trainer.schedule.width = config.model.hidden_size;
+  if (trainer.schedule.total_updates == 0)
+    trainer.schedule.total_updates = training.epochs * updates_per_epoch;
+  if (training.batch_tokens > 0)
+    trainer.batches.batch_tokens = static_cast<std::size_t>(training.batch_tokens);
+  else
+    trainer.batches.batch_size = static_cast<std::size_t>(training.batch_size);
+  trainer.batches.shuffle = training.shuffle;
+  trainer.batches.sort_by_length = training.sort_by_length;
+  trainer.seed = config.seed;
+  trainer.epochs = training.epochs;
+  trainer.max_updates = training.max_updates;
+  trainer.validate_every = config.validation.every_epochs;
+  trainer.patience = config.validation.patience;
+  trainer.larger_is_better = config.validation.metric == ValidationConfig::Metric::bleu;
+  return trainer;
+}
+
+std::int64_t updates_per_epoch(const ExperimentConfig& config, const EncodedCorpus& corpus) {
+  return static_cast<std::int64_t>(
+      BatchSampler(corpus, trainer_config(config, 0).batches, config.seed).epoch(0).size());
+}
+
+TranslationSystem build_system(const ExperimentConfig& config, const PreparedData& data,
+                               const std::string& config_yaml) {
+  TranslationSystem system;
+  system.config = config.model;
+  system.text = data.text;
+  system.config_yaml = config_yaml;
+  const VocabularySizes sizes{static_cast<std::int64_t>(data.text.source_vocabulary.size()),
+                              static_cast<std::int64_t>(data.text.target_vocabulary.size())};
+  system.model = make_translation_model(config.model, sizes, open_device(config.backend),
+                                        config.backend.dtype, config.seed);
+  return system;
+}
+
+}  // namespace attn
