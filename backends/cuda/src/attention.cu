@@ -34,10 +34,16 @@ constexpr int rows_a_thread = (sizeof(T) == sizeof(float) ? 4 : 2) / (C > 8 ? 2 
 template<int Value>
 using Constant = std::integral_constant<int, Value>;
 
-/// Calls function(R, C) with compile-time constants so that a block covers heads of so many columns.
+/// Calls function(R, C) with compile-time constants so that a block covers heads of so many columns. Short
+/// sequences, as of sentences, get small tiles: most of a large one would be empty.
 template<typename T, typename Function>
-void with_tile(int columns, Function function) {
-  if (columns <= tile_lanes * 4) return function(Constant<rows_a_thread<T, 4>>{}, Constant<4>{});
+void with_tile(const AttentionInput<T>& in, Function function) {
+  constexpr int64_t short_sequence = 2 * tile_lanes;
+  const int columns = std::max(in.key_columns, in.value_columns);
+  if (columns <= tile_lanes * 4) {
+    if (std::max(in.queries, in.keys) <= short_sequence) return function(Constant<1>{}, Constant<4>{});
+    return function(Constant<rows_a_thread<T, 4>>{}, Constant<4>{});
+  }
   if (columns <= tile_lanes * 8) return function(Constant<rows_a_thread<T, 8>>{}, Constant<8>{});
   function(Constant<rows_a_thread<T, 16>>{}, Constant<16>{});
 }
@@ -52,14 +58,14 @@ void run_attention(const OpView& op, Call& call) {
   const AttentionInput<T> in = attention_input<T>(op);
   const int64_t heads = in.batch * in.heads;
   T *output = data<T>(op.output(0)), *log_sum_exp = data<T>(op.output(1));
-  with_tile<T>(std::max(in.key_columns, in.value_columns), [&](auto rows, auto columns) {
+  with_tile(in, [&](auto rows, auto columns) {
     constexpr int R = decltype(rows)::value, C = decltype(columns)::value;
     const int64_t tiles = divide_up(in.queries, tile_size<R>);
     launch(call.stream, row_blocks(heads * tiles), tile_block, attention_kernel<T, R, C>, output, log_sum_exp,
            in, tiles);
   });
   if (!op.has_output(2)) return;
-  constexpr int R = rows_a_thread<T, 4>;
+  constexpr int R = 2;
   const int64_t query_tiles = divide_up(in.queries, tile_size<R>);
   const int64_t key_tiles = divide_up(in.keys, tile_size<R>);
   launch(call.stream, row_blocks(heads * query_tiles * key_tiles), tile_block, attention_weights_kernel<T, R>,
@@ -79,7 +85,7 @@ void run_attention_gradient(const OpView& op, Call& call) {
   const int64_t heads = in.batch * in.heads;
   launch(call.stream, row_blocks(divide_up(heads * in.queries, delta_warps)), dim3(lanes, delta_warps),
          attention_delta_kernel<T>, gradient, data<const T>(op.input(5)));
-  with_tile<T>(std::max(in.key_columns, in.value_columns), [&](auto rows, auto columns) {
+  with_tile(in, [&](auto rows, auto columns) {
     constexpr int R = decltype(rows)::value, C = decltype(columns)::value;
     if (op.has_output(0)) {
       const int64_t tiles = divide_up(in.queries, tile_size<R>);

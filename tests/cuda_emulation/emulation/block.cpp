@@ -57,6 +57,10 @@ void BlockRunner::run(dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
   dynamic_bytes_ = dynamic_shared_bytes;
   shared_.clear();
   threads_.resize(count);
+  indices_.resize(count);
+  for (unsigned i = 0; i < count; ++i) {
+    indices_[i] = dim3(i % block.x, i / block.x % block.y, i / (block.x * block.y));
+  }
   try {
     for (unsigned z = 0; z < grid.z; ++z) {
       for (unsigned y = 0; y < grid.y; ++y) {
@@ -182,8 +186,7 @@ void BlockRunner::release_block() {
 
 void BlockRunner::select(int thread) {
   running_ = thread;
-  const auto index = static_cast<unsigned>(thread);
-  threadIdx = dim3(index % blockDim.x, index / blockDim.x % blockDim.y, index / (blockDim.x * blockDim.y));
+  threadIdx = indices_[thread];
 }
 
 void BlockRunner::step(int thread) {

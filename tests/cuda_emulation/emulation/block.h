@@ -101,6 +101,7 @@ class BlockRunner {
   std::mt19937 random_{1};
   const std::function<void()>* kernel_ = nullptr;
   std::vector<Thread> threads_;
+  std::vector<dim3> indices_;  // threadIdx of each
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   Fiber* running_fiber_ = nullptr;
