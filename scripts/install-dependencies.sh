@@ -9,7 +9,7 @@ packages=(g++ cmake ninja-build ccache libeigen3-dev libhdf5-dev libfmt-dev libc
 # scripts, fonts-noto-cjk Chinese, Japanese and Korean.
 if [ "${1:-}" = "--tests" ]; then
   packages+=(catch2 python3 git curl libtorch-dev
-             fonts-noto-core fonts-noto-cjk chromium python3-h5py python3-websocket)
+             fonts-noto-core fonts-noto-cjk chromium python3-h5py python3-xarray python3-h5netcdf python3-websocket)
 fi
 
 missing=()
