@@ -127,13 +127,14 @@ function description() {
 
 function showMap() {
   geometry = drawMap($('map'), shown, state.scale, state.kind.axes, state.zoom);
+  $('map').closest('section').classList.toggle('wide', geometry.fullWidth > 640);
   $('map').setAttribute('aria-label', `heat-map of ${description()}: ${shown.rows} rows, ${shown.columns} columns`);
   Object.assign($('map').dataset, {
     left: geometry.left, top: geometry.top, cell: geometry.cell, rows: shown.rows, columns: shown.columns,
   });
   const notes = [...shown.notes];
   if (state.scale === 'row') notes.push('colours relative to each row\'s largest weight');
-  if (geometry.stride > 1) notes.push(`every ${geometry.stride}. token is labelled; the pointer names all`);
+  if (geometry.stride > 1) notes.push(`one token in ${geometry.stride} is labelled; the pointer names all`);
   $('notes').replaceChildren();
   if (shown.derived) {
     const badge = document.createElement('span');

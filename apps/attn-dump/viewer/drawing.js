@@ -77,10 +77,11 @@ function geometryOf(map, zoom) {
   const widest = (labels) => Math.ceil(Math.max(0, ...labels.filter((_, i) => i % stride === 0).map(widthOf)));
   const left = widest(rowLabels) + 30, top = widest(columnLabels) + 30;
   const width = map.columns * cell, height = map.rows * cell;
+  const barHeight = Math.max(110, Math.min(height, 300));
   return {
     cell, stride, rowLabels, columnLabels, left, top, width, height,
-    barX: left + width + 18, barHeight: Math.max(110, Math.min(height, 300)),
-    fullWidth: left + width + 18 + 14 + 62, fullHeight: top + Math.max(height, 110 + 40) + 10,
+    barX: left + width + 18, barHeight,
+    fullWidth: left + width + 18 + 14 + 62, fullHeight: top + Math.max(height, barHeight + 28) + 10,
   };
 }
 
