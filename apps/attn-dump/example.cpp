@@ -29,7 +29,7 @@ struct Options {
   bool list = false, json = false, all = false, config = false;
 };
 
-constexpr std::size_t most_shown = 80, rows_shown = 3, columns_shown = 6;
+constexpr std::size_t most_shown = 80, most_operands_shown = 24, rows_shown = 3, columns_shown = 6;
 
 // ---- numbers as text
 
@@ -48,10 +48,10 @@ std::vector<std::string> aligned(const std::vector<double>& values) {
 }
 
 /// The rows of an array, matrices apart; of many numbers only the first.
-std::string rows_text(const ExampleValues& values, bool all) {
+std::string rows_text(const ExampleValues& values, std::size_t most) {
   if (values.shape.empty()) return fmt::format("   {:.4f}\n", values.values.front());
   const std::vector<std::string> texts = aligned(values.values);
-  const bool whole = all || texts.size() <= most_shown;
+  const bool whole = texts.size() <= most;
   const auto columns = static_cast<std::size_t>(values.shape.back());
   const std::size_t rows =
       values.shape.size() > 1 ? static_cast<std::size_t>(values.shape[values.shape.size() - 2]) : 1;
@@ -75,11 +75,16 @@ std::string shape_text(const ExampleValues& values) {
 }
 
 std::string comparison_text(const ExampleComparison& comparison) {
+  if (comparison.agrees && comparison.expected.values.empty()) {
+    return fmt::format("Check: the step '{}' has the shape of {}, {}.\n", comparison.step, comparison.source,
+                       shape_text(comparison.expected));
+  }
   if (comparison.agrees) {
-    return fmt::format("The {} agree with {} (largest difference {:.2g}).\n", comparison.step,
+    return fmt::format("Check: the step '{}' agrees with {} (largest difference {:.2g}).\n", comparison.step,
                        comparison.source, comparison.difference);
   }
-  std::string text = fmt::format("The {} differ from {}:\n", comparison.step, comparison.source);
+  std::string text =
+      fmt::format("Check: the step '{}' differs from {}:\n", comparison.step, comparison.source);
   for (const std::string& remark : comparison.remarks) text += fmt::format("   {}\n", remark);
   return text;
 }
@@ -87,8 +92,10 @@ std::string comparison_text(const ExampleComparison& comparison) {
 std::string text_report(const ExampleReport& report, bool all) {
   std::string text = report.title + "\n\n";
   for (const ExampleStep& step : report.steps) {
-    text += fmt::format("{} {}{}\n{}", step.name, shape_text(step.result),
-                        step.formula.empty() ? "" : " = " + step.formula, rows_text(step.result, all));
+    const bool given = step.formula.empty();
+    const std::size_t most = all ? step.result.values.size() : given ? most_operands_shown : most_shown;
+    text += fmt::format("{} {}{}\n{}", step.name, shape_text(step.result), given ? "" : " = " + step.formula,
+                        rows_text(step.result, most));
     for (const std::string& line : step.arithmetic) text += fmt::format("      {}\n", line);
     text += "\n";
   }
@@ -120,13 +127,15 @@ std::string json_report(const ExampleReport& report) {
   }
   if (report.comparison) {
     const ExampleComparison& comparison = *report.comparison;
-    json["comparison"] = {{"step", comparison.step},
-                          {"source", comparison.source},
-                          {"expected", nested(comparison.expected)},
-                          {"tolerance", comparison.tolerance},
-                          {"difference", comparison.difference},
-                          {"agrees", comparison.agrees},
-                          {"remarks", comparison.remarks}};
+    json["comparison"] = {
+        {"step", comparison.step},
+        {"source", comparison.source},
+        {"expected_shape", comparison.expected.shape},
+        {"expected", comparison.expected.values.empty() ? Json() : nested(comparison.expected)},
+        {"tolerance", comparison.tolerance},
+        {"difference", comparison.difference},
+        {"agrees", comparison.agrees},
+        {"remarks", comparison.remarks}};
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -149,6 +149,8 @@ ChapterExample::ChapterExample(std::span<const yaml::Document> documents,
   schema.field("book.step", book_step_, config::Text{}, "Step to compare; empty: none");
   schema.field("book.values", book_values_, ExampleNumbers{.required = false},
                "What it should be: all of it, or one row that is compared with every row");
+  schema.field("book.shape", book_shape_, config::Integer{.minimum = 1},
+               "Which shape it should have, where its values are not known");
   schema.field("book.tolerance", book_tolerance_, config::Real{.minimum = 0},
                "Largest difference that still agrees, half of the last digit given");
   schema.field("book.source", book_source_, config::Text{}, "Who says so");
@@ -161,8 +163,8 @@ ChapterExample::ChapterExample(std::span<const yaml::Document> documents,
                config::Choice<DType>{{{"f32", DType::f32}, {"f64", DType::f64}}}, "Element type");
   for (const yaml::Document& document : documents) schema.apply(document);
   for (const config::Override& override : overrides) schema.apply(override);
-  if (!book_step_.empty() && !book_values_.given())
-    schema.problem("book.values", "is missing beside book.step");
+  if (!book_step_.empty() && book_values_.given() != book_shape_.empty())
+    schema.problem("book.step", "needs either book.values or book.shape beside it");
   schema.check();
   yaml_ = schema.dump();
 }
@@ -194,6 +196,15 @@ ExampleComparison ChapterExample::compare(const ExampleReport& report) const {
   comparison.step = book_step_;
   comparison.source = book_source_;
   comparison.tolerance = book_tolerance_;
+  if (!book_shape_.empty()) {
+    comparison.expected.shape = book_shape_;
+    comparison.agrees = step->result.shape == book_shape_;
+    if (!comparison.agrees) {
+      comparison.remarks.push_back(
+          fmt::format("the shape is {}, not {}", shape_text(step->result.shape), shape_text(book_shape_)));
+    }
+    return comparison;
+  }
   comparison.expected = ExampleRun(nullptr, backend_.dtype, seed_).values(book_values_, "book.values");
   const std::vector<std::int64_t>&whole = step->result.shape, &part = comparison.expected.shape;
   if (part.size() > whole.size() || !std::equal(part.rbegin(), part.rend(), whole.rbegin())) {

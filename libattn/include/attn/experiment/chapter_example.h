@@ -34,9 +34,11 @@ struct ExampleStep {
 
 /// How a step compares with what a book, or somebody else, says.
 struct ExampleComparison {
-  std::string step;         ///< which step
-  std::string source;       ///< who says so, "the book"
-  ExampleValues expected;   ///< its shape is the step's, or the step's last axes: then every row is compared
+  std::string step;    ///< which step
+  std::string source;  ///< who says so, "the book"
+  /// Its shape is the step's, or the step's last axes: then every row is compared. Without values only the
+  /// shape is.
+  ExampleValues expected;
   double tolerance = 0.0;   ///< half of the last digit given
   double difference = 0.0;  ///< the largest over all elements
   bool agrees = false;
@@ -103,6 +105,7 @@ class ChapterExample {
   BackendConfig backend_;
   std::string book_step_, book_source_ = "the book";
   ExampleArray book_values_;
+  std::vector<std::int64_t> book_shape_;
   double book_tolerance_ = 5e-5;
   std::unique_ptr<ExampleKind> kind_;
   std::string yaml_;
