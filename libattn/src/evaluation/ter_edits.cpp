@@ -67,13 +67,14 @@ class EditDistance {
     }
     Alignment alignment;
     std::int64_t position = -1;
-    for (auto edit = edits.rbegin(); edit != edits.rend(); ++edit) {
-      const bool wrong = *edit != Edit::keep;
-      if (*edit != Edit::insert) {
+    std::reverse(edits.begin(), edits.end());
+    for (const Edit edit : edits) {
+      const bool wrong = edit != Edit::keep;
+      if (edit != Edit::insert) {
         ++position;
         alignment.hypothesis_wrong.push_back(wrong);
       }
-      if (*edit != Edit::remove) {
+      if (edit != Edit::remove) {
         alignment.hypothesis_of.push_back(position);
         alignment.reference_wrong.push_back(wrong);
       }
