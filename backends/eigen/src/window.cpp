@@ -1,5 +1,5 @@
 // The windows of a 1-d convolution as rows of a matrix, the transpose of that map, and convolution as a
-// product with these rows, one batch entry at a time.
+// product with these rows.
 #include "column_sums.h"
 #include "gemm.h"
 #include "parallel.h"
@@ -79,22 +79,92 @@ void run_fold_1d(const OpView& op, KernelContext& context) {
   });
 }
 
+// Windows that lie within x and have no gaps are rows of x itself, which overlap: they are multiplied where
+// they are. Only those at the ends are laid out. Short sequences are laid out as a whole, since a product
+// more would cost more than that.
+struct Interior {
+  static constexpr std::int64_t kLongEnough = 256;
+  std::int64_t first = 0, count = 0;
+
+  explicit Interior(const Windows& windows) {
+    if (windows.dilation != 1 || windows.positions < kLongEnough) return;
+    first = std::min((windows.padding + windows.stride - 1) / windows.stride, windows.positions);
+    const std::int64_t reach = windows.steps + windows.padding - windows.kernel;
+    const std::int64_t end = reach < 0 ? 0 : std::min(reach / windows.stride + 1, windows.positions);
+    count = std::max<std::int64_t>(end - first, 0);
+    if (count < kLongEnough / 2) count = 0;
+  }
+};
+
+template<class T>
+struct Convolution {
+  Windows windows;
+  std::int64_t outputs;
+  MatrixView<T> weight;  // [width, outputs]
+  Epilogue<T> epilogue;
+
+  // All windows of one entry, laid out.
+  void laid_out(Workspace& workspace, const T* x, T* y) const {
+    const auto rows = workspace.take<T>(windows.size());
+    windows.unfold(x, rows.data());
+    multiply_here(workspace, windows.positions, outputs, windows.width(), T(1),
+                  row_major<T>(rows.data(), windows.width()), weight, T(0), y, outputs, epilogue);
+  }
+  MatrixView<T> in_place(const Interior& interior, const T* x) const {
+    const std::int64_t first = interior.first * windows.stride - windows.padding;
+    return row_major(x + first * windows.channels, windows.stride * windows.channels);
+  }
+  // The windows before and after the interior, in one product.
+  void ends(Workspace& workspace, const Interior& interior, const T* x, T* y) const {
+    const std::int64_t before = interior.first, after = windows.positions - interior.first - interior.count;
+    if (before + after == 0) return;
+    Windows part = windows;
+    part.positions = before;
+    const auto rows = workspace.take<T>((before + after) * windows.width());
+    const auto results = workspace.take<T>((before + after) * outputs);
+    part.unfold(x, rows.data());
+    part.positions = after;
+    part.padding = windows.padding - (interior.first + interior.count) * windows.stride;
+    part.unfold(x, rows.data() + before * windows.width());
+    multiply_here(workspace, before + after, outputs, windows.width(), T(1),
+                  row_major<T>(rows.data(), windows.width()), weight, T(0), results.data(), outputs,
+                  epilogue);
+    std::copy_n(results.data(), before * outputs, y);
+    std::copy_n(results.data() + before * outputs, after * outputs,
+                y + (interior.first + interior.count) * outputs);
+  }
+};
+
 template<class T>
 void run_conv_1d(const OpView& op, KernelContext& context) {
   const attn_tensor &x = op.input(0), &weight = op.input(1), &y = op.output(0);
   const Windows windows(op, x, y.dims[1]);
-  const std::int64_t outputs = weight.dims[0], width = windows.width();
-  Epilogue<T> epilogue;
-  if (op.has_input(2)) epilogue.bias = data<const T>(op.input(2));
-  for_rows(context.threads, x.dims[0], windows.size() * std::max<std::int64_t>(outputs / 16, 1), 1,
+  const std::int64_t outputs = weight.dims[0], batch = x.dims[0];
+  const std::int64_t x_size = windows.steps * windows.channels, y_size = windows.positions * outputs;
+  Convolution<T> convolution{
+      windows, outputs, row_major(data<const T>(weight), windows.width()).transposed(), {}};
+  if (op.has_input(2)) convolution.epilogue.bias = data<const T>(op.input(2));
+  const Interior interior(windows);
+  if (batch == 1 && interior.count > 0) {  // one product is shared out among the threads
+    multiply(context, interior.count, outputs, windows.width(), T(1),
+             convolution.in_place(interior, data<const T>(x)), convolution.weight, T(0),
+             data<T>(y) + interior.first * outputs, outputs, convolution.epilogue);
+    convolution.ends(context.workspace, interior, data<const T>(x), data<T>(y));
+    return;
+  }
+  for_rows(context.threads, batch, windows.size() * std::max<std::int64_t>(outputs / 16, 1), 1,
            [&](std::int64_t first, std::int64_t count) {
-             const auto rows_of_entry = context.workspace.take<T>(windows.size());
              for (std::int64_t b = first; b < first + count; ++b) {
-               windows.unfold(data<const T>(x) + b * windows.steps * windows.channels, rows_of_entry.data());
-               multiply_here(context.workspace, windows.positions, outputs, width, T(1),
-                             row_major<T>(rows_of_entry.data(), width),
-                             row_major(data<const T>(weight), width).transposed(), T(0),
-                             data<T>(y) + b * windows.positions * outputs, outputs, epilogue);
+               const T* const entry = data<const T>(x) + b * x_size;
+               T* const result = data<T>(y) + b * y_size;
+               if (interior.count == 0) {
+                 convolution.laid_out(context.workspace, entry, result);
+                 continue;
+               }
+               multiply_here(context.workspace, interior.count, outputs, windows.width(), T(1),
+                             convolution.in_place(interior, entry), convolution.weight, T(0),
+                             result + interior.first * outputs, outputs, convolution.epilogue);
+               convolution.ends(context.workspace, interior, entry, result);
              }
            });
 }
