@@ -22,8 +22,16 @@ std::string dataset_name(std::size_t index, const std::string& step) {
 std::string panel_title(const std::vector<std::int64_t>& outer, std::size_t panel) {
   if (outer.empty()) return {};
   const auto last = static_cast<std::size_t>(outer.back());
-  if (outer.size() == 1) return fmt::format("sentence {}", panel + 1);
-  return fmt::format("sentence {}, head {}", panel / last + 1, panel % last + 1);
+  return fmt::format("{} {}", outer.size() == 1 ? "sentence" : "head", panel % last + 1);
+}
+
+// Few rows or columns are counted one by one; a numeric axis would put ticks between them.
+HeatMapAxis counted(std::size_t count, const std::string& title) {
+  constexpr std::size_t most_labels = 20;
+  HeatMapAxis axis{.count = count, .title = title, .first = 1};
+  for (std::size_t i = 1; count <= most_labels && i <= count; ++i)
+    axis.labels.push_back(fmt::format("{}", i));
+  return axis;
 }
 
 }  // namespace
@@ -40,10 +48,13 @@ std::string example_heat_map(const std::string& title, const ExampleStep& step, 
   const std::vector<std::int64_t> outer(shape.begin(), shape.end() - 2);
   HeatMap map;
   map.title = title;
-  map.rows = {.count = rows, .title = sentences_are_rows ? "query, one a sentence" : "query", .first = 1};
-  map.columns = {.count = columns, .title = "key", .first = 1};
+  map.rows = counted(rows, sentences_are_rows ? "sentence" : "query");
+  map.columns = counted(columns, "key");
   map.colour_title = "attention weight";
-  if (outer.size() == 2) map.panels_per_line = static_cast<std::size_t>(outer.back());
+  if (outer.size() == 2) {
+    map.title += "; a line for each sentence";
+    map.panels_per_line = static_cast<std::size_t>(outer.back());
+  }
   const std::size_t size = rows * columns;
   const auto begin = [](const auto& values, std::size_t at) {
     return values.begin() + static_cast<std::ptrdiff_t>(at);
