@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -55,9 +56,9 @@ void check_size(std::uint64_t bytes, const AttentionArchive& archive, const Opti
   const double megabytes = static_cast<double>(bytes) / bytes_a_megabyte;
   if (megabytes <= options.largest_megabytes) return;
   fail(ExitCode::usage,
-       "the page would have about {:.0f} MB, and --max-html-mb allows {:g}: choose less of the {} sentences "
+       "the page would have about {:.1f} MB, and --max-html-mb allows {:g}: choose less of the {} sentences "
        "with --sentences, --kinds, --layers or --heads, or raise --max-html-mb",
-       std::max(megabytes, 1.0), options.largest_megabytes, archive.sentences());
+       megabytes, options.largest_megabytes, archive.sentences());
 }
 
 std::string default_output(const std::string& archive) {

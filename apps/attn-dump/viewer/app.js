@@ -127,7 +127,7 @@ function description() {
 
 function showMap() {
   geometry = drawMap($('map'), shown, state.scale, state.kind.axes, state.zoom);
-  $('map').closest('section').classList.toggle('wide', geometry.fullWidth > 640);
+  $('map').closest('section').classList.toggle('wide', geometry.fullWidth > $('views').clientWidth / 2 - 13);
   $('map').setAttribute('aria-label', `heat-map of ${description()}: ${shown.rows} rows, ${shown.columns} columns`);
   Object.assign($('map').dataset, {
     left: geometry.left, top: geometry.top, cell: geometry.cell, rows: shown.rows, columns: shown.columns,

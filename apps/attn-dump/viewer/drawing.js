@@ -70,7 +70,7 @@ function shortened(text) {
 /** Where a heat-map's parts are; `zoom` is added to the size of a cell that fits. */
 function geometryOf(map, zoom) {
   const fitting = Math.floor(620 / Math.max(map.rows, map.columns, 1));
-  const cell = Math.max(2, Math.min(32, Math.max(4, fitting)) + zoom);
+  const cell = Math.max(2, Math.min(28, Math.max(4, fitting)) + zoom);
   const stride = Math.ceil((labelSize + 2) / cell);
   const rowLabels = map.queries.text.map((text) => shortened(visible(text)));
   const columnLabels = map.keys.text.map((text) => shortened(visible(text)));
