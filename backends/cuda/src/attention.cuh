@@ -51,6 +51,7 @@ template<typename T, int R>
 __device__ int64_t visible_of_rows(int64_t (&visible)[R], const AttentionInput<T>& in, const Head<T>& head,
                                    int64_t first) {
   ATTN_SHARED(int64_t, limits, tile_size<R>);
+#pragma unroll
   for (int r = 0; r < R; ++r) {
     const int64_t row = first + tile_row<R>(r);
     visible[r] = row < in.queries ? in.mask.visible(head.batch_entry, row) : 0;
@@ -74,16 +75,20 @@ __global__ void __launch_bounds__(tile_threads)
     int64_t visible[R];
     const int64_t last_key = visible_of_rows(visible, in, head, first);
     T sums[R], largest[R], result[R][C];
+#pragma unroll
     for (int r = 0; r < R; ++r) {
       sums[r] = T{0};
       largest[r] = minus_infinity<T>();
+#pragma unroll
       for (int c = 0; c < C; ++c) result[r][c] = T{0};
     }
     for (int64_t first_key = 0; first_key < last_key; first_key += tile_size<R>) {
       T scores[R][R];
       inner_products(scores, head.query, first, head.key, first_key);
+#pragma unroll
       for (int r = 0; r < R; ++r) {
         T here = largest[r];
+#pragma unroll
         for (int c = 0; c < R; ++c) {
           const bool seen = first_key + tile_column<R>(c) < visible[r];
           scores[r][c] = seen ? scores[r][c] * in.scale : minus_infinity<T>();
@@ -93,6 +98,7 @@ __global__ void __launch_bounds__(tile_threads)
         // what was summed up so far belongs to the old maximum
         const T factor = here == largest[r] ? T{1} : exp(largest[r] - here);
         T sum{0};
+#pragma unroll
         for (int c = 0; c < R; ++c) {
           const T score = scores[r][c];
           const T weight = score == minus_infinity<T>() ? T{0} : exp(score - here);
@@ -102,12 +108,15 @@ __global__ void __launch_bounds__(tile_threads)
         }
         sums[r] = sums[r] * factor + reduce_tile_row(sum, Sum{});
         largest[r] = here;
+#pragma unroll
         for (int c = 0; c < C; ++c) result[r][c] *= factor;
       }
       add_weighted_rows(result, weights, head.value, first_key);
     }
+#pragma unroll
     for (int r = 0; r < R; ++r) {
       const int64_t row = first + tile_row<R>(r);
+#pragma unroll
       for (int c = 0; c < C; ++c) result[r][c] = visible[r] > 0 ? result[r][c] / sums[r] : T{0};
       if (threadIdx.x == 0 && row < in.queries) {
         log_sum_exp[head.index * in.queries + row] =
@@ -131,11 +140,13 @@ __global__ void __launch_bounds__(tile_threads)
     const int64_t first_key = block % key_tiles * tile_size<R>;
     T scores[R][R];
     inner_products(scores, head.query, first, head.key, first_key);
+#pragma unroll
     for (int r = 0; r < R; ++r) {
       const int64_t row = first + tile_row<R>(r);
       if (row >= in.queries) continue;
       const int64_t visible = in.mask.visible(head.batch_entry, row);
       const T shift = log_sum_exp[head.index * in.queries + row];
+#pragma unroll
       for (int c = 0; c < R; ++c) {
         const int64_t key = first_key + tile_column<R>(c);
         if (key >= in.keys) continue;
@@ -194,15 +205,19 @@ __global__ void __launch_bounds__(tile_threads)
     int64_t visible[R];
     const int64_t last_key = visible_of_rows(visible, in, head, first);
     T result[R][C];
+#pragma unroll
     for (int r = 0; r < R; ++r) {
+#pragma unroll
       for (int c = 0; c < C; ++c) result[r][c] = T{0};
     }
     for (int64_t first_key = 0; first_key < last_key; first_key += tile_size<R>) {
       T scores[R][R], d_weights[R][R];
       inner_products(scores, head.query, first, head.key, first_key);
       inner_products(d_weights, d_output, first, head.value, first_key);
+#pragma unroll
       for (int r = 0; r < R; ++r) {
         const int64_t row = first + tile_row<R>(r), statistics = head.index * in.queries + row;
+#pragma unroll
         for (int c = 0; c < R; ++c) {
           const int64_t key = first_key + tile_column<R>(c);
           T d_score{0};
@@ -238,7 +253,9 @@ __global__ void __launch_bounds__(tile_threads)
     const Rows<T> d_output = gradient.d_output_rows(head);
     const int64_t first = block % tiles * tile_size<R>;
     T key_result[R][C], value_result[R][C];
+#pragma unroll
     for (int r = 0; r < R; ++r) {
+#pragma unroll
       for (int c = 0; c < C; ++c) key_result[r][c] = value_result[r][c] = T{0};
     }
     const int64_t start = in.mask.first_query(first) / tile_size<R> * tile_size<R>;
@@ -247,9 +264,11 @@ __global__ void __launch_bounds__(tile_threads)
       T scores[R][R], d_weights[R][R];
       inner_products(scores, head.key, first, head.query, first_query);
       inner_products(d_weights, head.value, first, d_output, first_query);
+#pragma unroll
       for (int c = 0; c < R; ++c) {
         const int64_t query = first_query + tile_column<R>(c), statistics = head.index * in.queries + query;
         const int64_t visible = query < in.queries ? in.mask.visible(head.batch_entry, query) : 0;
+#pragma unroll
         for (int r = 0; r < R; ++r) {
           const int64_t key = first + tile_row<R>(r);
           T weight{0}, d_score{0}, dropped{0};
@@ -264,7 +283,9 @@ __global__ void __launch_bounds__(tile_threads)
         }
       }
       add_weighted_rows(value_result, weights, d_output, first_query);
+#pragma unroll
       for (int r = 0; r < R; ++r) {
+#pragma unroll
         for (int c = 0; c < R; ++c) {
           weights[tile_row<R>(r) * tile_pitch<R> + tile_column<R>(c)] = d_weights[r][c];
         }

@@ -15,6 +15,8 @@ constexpr int tile_size = tile_lanes* R;
 template<int R>
 constexpr int tile_pitch = tile_size<R> + 1;  // no two rows begin in the same bank
 
+// Loops over R and C are unrolled, so that what they index stays in registers.
+
 /// Rows of a matrix in memory, which need not lie one right after another.
 template<typename T>
 struct Rows {
@@ -45,10 +47,13 @@ __device__ void inner_products(T (&result)[R][R], const Rows<T>& a, int64_t firs
   ATTN_SHARED(T, a_chunk, tile_chunk * tile_pitch<R>);
   ATTN_SHARED(T, b_chunk, tile_chunk * tile_pitch<R>);
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+#pragma unroll
   for (int r = 0; r < R; ++r) {
+#pragma unroll
     for (int c = 0; c < R; ++c) result[r][c] = T{0};
   }
   for (int start = 0; start < a.columns; start += tile_chunk) {
+#pragma unroll
     for (int part = 0; part < R; ++part) {
       const int row = y + part * tile_lanes;
       a_chunk[x * tile_pitch<R> + row] = a.at(first_a + row, start + x);
@@ -57,9 +62,13 @@ __device__ void inner_products(T (&result)[R][R], const Rows<T>& a, int64_t firs
     __syncthreads();
     for (int i = 0; i < tile_chunk; ++i) {
       T left[R], right[R];
+#pragma unroll
       for (int r = 0; r < R; ++r) left[r] = a_chunk[i * tile_pitch<R> + tile_row<R>(r)];
+#pragma unroll
       for (int c = 0; c < R; ++c) right[c] = b_chunk[i * tile_pitch<R> + tile_column<R>(c)];
+#pragma unroll
       for (int r = 0; r < R; ++r) {
+#pragma unroll
         for (int c = 0; c < R; ++c) result[r][c] += left[r] * right[c];
       }
     }
@@ -76,6 +85,7 @@ __device__ void add_weighted_rows(T (&result)[R][C], const T* weights, const Row
   ATTN_SHARED(T, b_rows, tile_chunk * width);
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
   for (int start = 0; start < tile_size<R>; start += tile_chunk) {
+#pragma unroll
     for (int c = 0; c < C; ++c) {
       const int column = x + c * tile_lanes;
       b_rows[y * width + column] = b.at(first_b + start + y, column);
@@ -83,9 +93,13 @@ __device__ void add_weighted_rows(T (&result)[R][C], const T* weights, const Row
     __syncthreads();
     for (int i = 0; i < tile_chunk; ++i) {
       T left[R], right[C];
+#pragma unroll
       for (int r = 0; r < R; ++r) left[r] = weights[tile_row<R>(r) * tile_pitch<R> + start + i];
+#pragma unroll
       for (int c = 0; c < C; ++c) right[c] = b_rows[i * width + x + c * tile_lanes];
+#pragma unroll
       for (int r = 0; r < R; ++r) {
+#pragma unroll
         for (int c = 0; c < C; ++c) result[r][c] += left[r] * right[c];
       }
     }
@@ -106,9 +120,11 @@ __device__ T reduce_tile_row(T value, Combine combine) {
 template<typename T, int R, int C>
 __device__ void store_rows(T* to, const T (&values)[R][C], T scale, int64_t first, int64_t count,
                            int64_t step, int columns, bool accumulate) {
+#pragma unroll
   for (int r = 0; r < R; ++r) {
     const int64_t row = first + tile_row<R>(r);
     if (row >= count) continue;
+#pragma unroll
     for (int c = 0; c < C; ++c) {
       const int column = static_cast<int>(threadIdx.x) + c * tile_lanes;
       if (column < columns) put(to + row * step + column, scale * values[r][c], accumulate);
