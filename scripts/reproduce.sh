@@ -150,7 +150,7 @@ attention_maps() { # CONFIG TITLE KIND: the maps of one sentence under the model
   # Where this fails, the plot says that there is no archive.
   rm -f "$output/$1.h5"
   attn-dump attention "$runs/d2l-$1" --quiet --input "$output/sentence.txt" --output "$output/$1.h5" >/dev/null || true
-  item "$name" "$2" "weights of every layer and head for \"i'm home .\"" "$1-$3.svg" -- \
+  item "$name" "$2" "weights of every head of the first layer for \"i'm home .\"" "$1-$3.svg" -- \
     attn-dump plot "$output/$1.h5" --sentence 0 --kind "$3" --output "$output/$1-$3.svg"
 }
 if [ "$full" = yes ]; then
