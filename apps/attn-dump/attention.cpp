@@ -193,7 +193,7 @@ void declare(CLI::App& parser, Options& options) {
       ->type_name("N");
   parser
       .add_option("--batch-tokens", options.batch_tokens,
-                  "Most source positions a batch, times the beam (default 8192)")
+                  "Most source positions a batch, times the beam (default 2048)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -398,4 +399,36 @@ TEST_CASE("the golden file is read by case", "[hdf5]") {
   CHECK_FALSE(golden.string("pred_0").empty());
   CHECK(golden.number("num_pairs") == 15);
   CHECK(golden.datasets() == std::vector<std::string>{"bleu", "k", "precisions"});
+}
+
+TEST_CASE("half precision holds the nearest number, also just below a power of two") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "half.h5";
+  const std::vector<float> values = {0.0F,     1.0F,     0.99998F, 0.49999F,   -1.5F,    65504.0F, 65519.0F,
+                                     65520.0F, 1.0F / 3, 0x1p-24F, 0x1.8p-25F, 0x1p-25F, 0x1p-14F, 2049.0F};
+  const std::vector<float> expected = {0.0F,     1.0F,        1.0F,     0.5F,     -1.5F, 65504.0F, 65504.0F,
+                                       INFINITY, 0x1.554p-2F, 0x1p-24F, 0x1p-24F, 0.0F,  0x1p-14F, 2048.0F};
+  hdf5::write_atomically(path, [&](hdf5::File& file) {
+    hdf5::Storage storage = hdf5::Storage::compressed();
+    storage.extendable = true;
+    hdf5::Dataset dataset = file.create_half_dataset("/half", {0}, storage);
+    dataset.append(std::span(values));
+    CHECK(dataset.type() == "f16");
+    file.create_half_dataset("/written", {values.size()}).write(std::span(values));
+  });
+  const hdf5::File file = hdf5::File::open(path);
+  CHECK(file.read<float>("/half") == expected);
+  CHECK(file.read<float>("/written") == expected);
+}
+
+TEST_CASE("single texts of a dataset can be read") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "texts.h5";
+  hdf5::write_atomically(path, [&](hdf5::File& file) {
+    file.write_strings("/texts", std::vector<std::string>{"a", "", "\u4f60\u597d", "d"});
+  });
+  const hdf5::File file = hdf5::File::open(path);
+  CHECK(file.dataset("/texts").read_string_rows(1, 2) == std::vector<std::string>{"", "\u4f60\u597d"});
+  require_error(error_of([&] { file.dataset("/texts").read_string_rows(3, 2); }), ExitCode::input_data,
+                {"/texts", "expected strings 3 to 5"});
 }

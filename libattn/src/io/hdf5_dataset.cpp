@@ -53,6 +53,18 @@ void append_rows(const detail::Handle& dataset, const std::string& path, std::si
   checked(file, "write", path, [&] { return write(source, target); });
 }
 
+bool is_half(const detail::Handle& dataset, std::string_view path) {
+  return detail::type_name(stored_type(dataset, path)) == "f16";
+}
+
+template<Number T>
+std::vector<std::uint16_t> as_half(std::span<const T> values) {
+  std::vector<std::uint16_t> half;
+  half.reserve(values.size());
+  for (const T value : values) half.push_back(detail::half_bits(static_cast<float>(value)));
+  return half;
+}
+
 }  // namespace
 
 Shape Dataset::shape() const {
@@ -76,6 +88,10 @@ void Dataset::write(std::span<const T> values) {
   }
   if (values.empty()) return;
   checked(file, "write", path(), [&] {
+    if (is_half(handle(), path())) {
+      return H5Dwrite(handle().id(), detail::half_type(), H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                      as_half(values).data());
+    }
     return H5Dwrite(handle().id(), detail::memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
   });
 }
@@ -83,6 +99,10 @@ void Dataset::write(std::span<const T> values) {
 template<Number T>
 void Dataset::append(std::span<const T> values) {
   append_rows(handle(), path(), values.size(), [&](hid_t source, hid_t target) {
+    if (is_half(handle(), path())) {
+      return H5Dwrite(handle().id(), detail::half_type(), source, target, H5P_DEFAULT,
+                      as_half(values).data());
+    }
     return H5Dwrite(handle().id(), detail::memory_type<T>(), source, target, H5P_DEFAULT, values.data());
   });
 }

@@ -1,6 +1,8 @@
 #include "io/hdf5_internal.h"
 
 #include <array>
+#include <bit>
+#include <cmath>
 
 namespace attn::hdf5 {
 
@@ -158,6 +160,24 @@ Scoped half_type() {
   H5Tset_size(type, 2);
   H5Tset_ebias(type, 15);
   return type;
+}
+
+std::uint16_t half_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16U & 0x8000U, magnitude = bits & 0x7fffffffU;
+  constexpr std::uint32_t infinity = 0x7f800000U, overflow = 0x477ff000U, smallest_normal = 0x38800000U;
+  std::uint32_t half = 0;
+  if (magnitude > infinity) {
+    half = 0x7e00U;
+  } else if (magnitude >= overflow) {
+    half = 0x7c00U;
+  } else if (magnitude < smallest_normal) {  // in units of 2^-24
+    half = static_cast<std::uint32_t>(std::lrint(std::ldexp(std::bit_cast<float>(magnitude), 24)));
+  } else {
+    const std::uint32_t rounded = magnitude + 0xfffU + (magnitude >> 13U & 1U);
+    half = (rounded - (112U << 23U)) >> 13U;  // exponents are counted from 15 instead of 127
+  }
+  return static_cast<std::uint16_t>(sign | half);
 }
 
 std::string type_name(hid_t type) {

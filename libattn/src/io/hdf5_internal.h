@@ -110,6 +110,9 @@ hid_t file_type<std::uint64_t>();
 Scoped string_type();
 /// IEEE 754 binary16, for which the library has no name.
 Scoped half_type();
+/// The bits of the half-precision number nearest to `value`, of two equally near ones the even one. The
+/// library's own conversion gives 0.5 for what should be rounded up to 1.
+std::uint16_t half_bits(float value);
 /// "f32" and so on.
 std::string type_name(hid_t type);
 /// Whether T holds every value of the stored type.

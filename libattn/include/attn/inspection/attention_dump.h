@@ -16,7 +16,7 @@ namespace attn {
 struct AttentionDumpOptions {
   AttentionSelection selection = {};
   SearchOptions search = {};           ///< of translations; n_best must be 1
-  std::size_t batch_tokens = 8192;     ///< most source positions a batch, the hypotheses of the beam counted
+  std::size_t batch_tokens = 2048;     ///< most source positions a batch, the hypotheses of the beam counted
   bool half = false;                   ///< store weights in half precision
   bool forced = false;                 ///< every line comes with its target
   bool references = false;             ///< lines may come with a reference, which is stored beside them
