@@ -55,6 +55,7 @@ std::vector<std::uint8_t> mask(const AttentionArchive::KindInfo& info, const Blo
 
 std::vector<std::string> texts(const std::vector<AttentionArchive::Token>& tokens) {
   std::vector<std::string> labels;
+  labels.reserve(tokens.size());
   for (const auto& token : tokens) labels.push_back(token.text);
   return labels;
 }

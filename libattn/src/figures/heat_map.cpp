@@ -222,7 +222,9 @@ void Painter::hatch(const std::vector<std::array<double, 4>>& areas) {
   figures::set_colour(cairo_, hatch_ink);
   cairo_set_line_width(cairo_, 0.8);
   const double height = box[3] - box[1];
-  for (double start = box[0] - height; start < box[2]; start += 5) {
+  const int lines = static_cast<int>((box[2] - box[0] + height) / 5) + 1;
+  for (int line = 0; line < lines; ++line) {
+    const double start = box[0] - height + 5 * line;
     cairo_move_to(cairo_, start, box[3]);
     cairo_line_to(cairo_, start + height, box[1]);
   }

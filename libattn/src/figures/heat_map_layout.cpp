@@ -77,11 +77,10 @@ void make_square(HeatMapLayout& layout, const HeatMap& map, const Typesetter& ty
 
 void lay_out_grid(HeatMapLayout& layout, const HeatMap& map) {
   const std::size_t panels = map.panels.size();
-  layout.panels_per_line = std::min(panels, map.panels_per_line);
-  if (map.panels_per_line == 0) {
-    const std::size_t lines = (panels + 3) / 4;
-    layout.panels_per_line = (panels + lines - 1) / lines;
-  }
+  const std::size_t even_lines = std::max<std::size_t>((panels + 3) / 4, 1);
+  const std::size_t wanted =
+      map.panels_per_line > 0 ? map.panels_per_line : (panels + even_lines - 1) / even_lines;
+  layout.panels_per_line = std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(panels, 1));
   layout.lines = (panels + layout.panels_per_line - 1) / layout.panels_per_line;
   for (const HeatMapPanel& panel : map.panels) {
     if (!panel.title.empty()) layout.panel_title_extent = axis_title_size + 8;

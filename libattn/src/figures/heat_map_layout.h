@@ -49,7 +49,8 @@ struct HeatMapLayout {
     return grid_x + step_x * static_cast<double>(panel % panels_per_line);
   }
   double panel_y(std::size_t panel) const {
-    return grid_y + step_y * static_cast<double>(panel / panels_per_line);
+    const std::size_t line = panel / panels_per_line;
+    return grid_y + step_y * static_cast<double>(line);
   }
 };
 

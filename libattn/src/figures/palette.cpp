@@ -58,7 +58,7 @@ std::uint32_t between_stops(double part) {
 
 int palette_index(double part) {
   if (!(part > 0)) return 0;
-  return static_cast<int>(std::min(part, 1.0) * (palette_size - 1) + 0.5);
+  return static_cast<int>(std::lround(std::min(part, 1.0) * (palette_size - 1)));
 }
 
 std::uint32_t palette_colour(Palette palette, int index) {
