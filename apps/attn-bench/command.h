@@ -23,6 +23,7 @@ void declare(CLI::App& command, Common& common);
 using Command = std::function<int()>;
 Command add_check(CLI::App& app);
 Command add_list(CLI::App& app);
+Command add_ops(CLI::App& app);
 Command add_model(CLI::App& app);
 
 }  // namespace attn::bench

@@ -19,6 +19,8 @@ const std::vector<cli::Example> examples{
     {"attn-bench check --backend eigen", "prove that a plugin computes what it should"},
     {"attn-bench check --backend ./libattn-backend-mine.so --filter attention",
      "only the cases of some operations, of a plugin under development"},
+    {"attn-bench ops configs/bench/book.yaml --backend eigen --plot speed.svg",
+     "time, GFLOP/s and GB/s of operations in the shapes of real models"},
     {"attn-bench model configs/quickstart.yaml --backends eigen,torch --updates 100",
      "the same training on two backends: losses side by side, tokens per second, memory"},
 };
@@ -31,7 +33,7 @@ int run(CLI::App& app, int argc, char** argv) {
   app.description("Checks, measures and compares backends.");
   cli::set_up(app, examples);
   app.require_subcommand(1);
-  const std::vector<Command> commands{add_list(app), add_check(app), add_model(app)};
+  const std::vector<Command> commands{add_list(app), add_check(app), add_ops(app), add_model(app)};
   app.footer(footer);
   app.parse(argc, argv);
   const auto all = app.get_subcommands([](const CLI::App*) { return true; });

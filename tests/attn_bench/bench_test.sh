@@ -10,6 +10,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
+# A Python that reads HDF5; another one may come first in PATH.
+python=
+for candidate in python3 /usr/bin/python3; do
+    "$candidate" -c 'import h5py' 2>/dev/null && python=$candidate && break
+done
+[[ -n $python ]] || { python=true; echo "no h5py: what is in the HDF5 files is not checked"; }
+
 failures=0
 complain() {
     printf 'FAILED: %s\n' "$1" >&2
@@ -126,7 +133,7 @@ run 0 model tiny.yaml --backends eigen,reference --updates 5 --lines 4 --trace -
 prints "largest difference"
 prints "no operation and no gradient differs"
 grep -q '</svg>' out.svg || complain "no plot"
-python3 - <<'PYTHON' || complain "HDF5 of a comparison"
+"$python" - <<'PYTHON' || complain "HDF5 of a comparison"
 import h5py
 file = h5py.File("out.h5")
 assert file.attrs["format"] == "attn.benchmark" and file.attrs["kind"] == "model" and file.attrs["complete"] == 1
@@ -159,7 +166,7 @@ run 0 ops ops.yaml --backend eigen --seconds 0.01 --output ops.h5 --plot ops.svg
 prints "attention_gradient"
 prints "GFLOP/s"
 run 0 ops ops.yaml --backend eigen --seconds 0.01 --json -q
-python3 - <<'PYTHON' || complain "results of ops"
+"$python" - <<'PYTHON' || complain "results of ops"
 import h5py, json
 report = json.load(open("stdout"))
 rows = {row["operation"]: row for row in report["rows"]}
