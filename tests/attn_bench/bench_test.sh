@@ -152,6 +152,32 @@ run 5 model none.yaml --backends eigen
 run 6 model tiny.yaml --backends eigen,nobody -q
 says "unknown backend 'nobody'"
 
+# ---- a backend that fails in the midst of training: what was saved stays good
+
+# train STATUS ARGUMENTS...
+train() {
+    local status=$1 found=0
+    shift
+    timeout 300 "$(dirname "$bench")/attn-train" tiny.yaml -q --name broken --set training.epochs=4 \
+        --set checkpoints.every_epochs=1 --set validation.every_epochs=0 --set report.sample_count=1 "$@" \
+        >stdout 2>stderr </dev/null || found=$?
+    [[ $found == "$status" ]] || complain "exit status $found of 'attn-train $*', expected $status: $(cat stderr)"
+}
+if [[ -x $(dirname "$bench")/attn-train ]]; then
+    ATTN_BROKEN_AFTER=30000 train 6 --backend "$broken/broken-late.so"
+    says "backend 'broken-late'"
+    says "the device fell off"
+    compgen -G "runs/broken/checkpoints/*" >/dev/null || complain "nothing was saved before the device fell off"
+    [[ -z $(find runs/broken -name '*.part') ]] || complain "a part of a file is left"
+    grep -q '"failed"' runs/broken/status.json || complain "the status is not 'failed'"
+    train 0 --backend reference --resume
+    grep -q '"finished"' runs/broken/status.json || complain "the run does not go on after the device fell off"
+    train 6 --backend "$broken/broken-memory.so" --force
+    says "cannot allocate"
+    says "in use"
+    says "the device has 300000 bytes"
+fi
+
 # ---- ops
 
 cat >ops.yaml <<YAML

@@ -1,6 +1,7 @@
 /*
  * The reference plugin with one fault, which a check must find. BROKEN_PLUGIN is the name of the plugin, and
- * one of BREAK_MASK, BREAK_TAIL, BREAK_SIGN, BREAK_SUM, BREAK_GUARD, BREAK_INPUT, BREAK_PROMISE is defined.
+ * one of BREAK_MASK, BREAK_TAIL, BREAK_SIGN, BREAK_SUM, BREAK_GUARD, BREAK_INPUT, BREAK_PROMISE,
+ * BREAK_LATE, BREAK_MEMORY is defined.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -115,6 +116,34 @@ static attn_status run_op(attn_context* context, const attn_op* op, attn_error* 
   }
   return ATTN_DEVICE_FAILED;
 }
+#elif defined(BREAK_LATE)
+/* Fails in the midst of training, after as many operations as ATTN_BROKEN_AFTER says. */
+static attn_status run_op(attn_context* context, const attn_op* op, attn_error* error) {
+  static long runs;
+  const char* limit = getenv("ATTN_BROKEN_AFTER");
+  if (limit == NULL || ++runs <= atol(limit)) return run_original(context, op, error);
+  if (error != NULL) {
+    error->status = ATTN_DEVICE_FAILED;
+    snprintf(error->message, sizeof error->message, "the device fell off");
+  }
+  return ATTN_DEVICE_FAILED;
+}
+#elif defined(BREAK_MEMORY)
+/* A device with little memory. */
+static attn_status run_op(attn_context* context, const attn_op* op, attn_error* error) {
+  return run_original(context, op, error);
+}
+
+static attn_status allocate_little(attn_context* context, size_t bytes, void** data, attn_error* error) {
+  static size_t given;
+  if ((given += bytes) <= 300000) return original->allocate(context, bytes, data, error);
+  if (error != NULL) {
+    error->status = ATTN_OUT_OF_MEMORY;
+    error->op_index = -1;
+    snprintf(error->message, sizeof error->message, "the device has 300000 bytes");
+  }
+  return ATTN_OUT_OF_MEMORY;
+}
 #endif
 
 static attn_status run(attn_context* context, const attn_batch* batch, attn_error* error) {
@@ -142,5 +171,8 @@ const attn_backend* attn_backend_get(const attn_host* host) {
   table.name = BROKEN_PLUGIN;
   table.run = run;
   table.elapsed = NULL;
+#if defined(BREAK_MEMORY)
+  table.allocate = allocate_little;
+#endif
   return &table;
 }
