@@ -8,6 +8,7 @@
 #include "support/catch.h"
 #include "support/error_of.h"
 #include "support/golden_module.h"
+#include "support/text_files.h"
 
 namespace {
 
@@ -214,7 +215,8 @@ TEST_CASE("weights become a heat-map, other steps do not") {
 TEST_CASE("the steps of an example are written to HDF5 in their shapes") {
   const std::vector<yaml::Document> documents{yaml::parse(small, "a.yaml")};
   const ChapterExample example(documents, {});
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "attn-example-test.h5";
+  const test::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "example.h5";
   save_example(path, example, example.run(), "attn-dump example a.yaml");
   const hdf5::File file = hdf5::open_checked(path, "attn.example", 1);
   CHECK(file.group("/step").names() == std::vector<std::string>{"01_queries", "02_keys", "03_values",
@@ -222,7 +224,6 @@ TEST_CASE("the steps of an example are written to HDF5 in their shapes") {
                                                                 "07_output", "08_unscaled_weights"});
   CHECK(file.read<double>("/step/04_scores", {1, 2}) == std::vector<double>{2, 3});
   CHECK(file.dataset("/step/04_scores").string_attribute("formula") == "Q K^T");
-  std::filesystem::remove(path);
 }
 
 }  // namespace

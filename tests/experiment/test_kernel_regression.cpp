@@ -10,6 +10,7 @@
 #include "support/catch.h"
 #include "support/error_of.h"
 #include "support/golden_module.h"
+#include "support/text_files.h"
 
 namespace {
 
@@ -58,25 +59,6 @@ std::string refusal(const std::string& yaml) {
   const auto error = error_of([&] { schema.check(); });
   return error ? error->what() : "";
 }
-
-/// A folder that is gone afterwards.
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / "attn-kernel-regression-test") {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 TEST_CASE("training points are sorted and noisy, test points lie on a grid") {
   const KernelRegressionData data;
@@ -191,7 +173,7 @@ TEST_CASE("w begins between 0 and 1 where no first value is given") {
 }
 
 TEST_CASE("a run writes its file, its metrics and its pictures") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   for (const DType type : {DType::f32, DType::f64}) {
     KernelRegressionConfig config = experiment("reference", type);
     config.run_root = folder.path();
@@ -218,7 +200,7 @@ TEST_CASE("a run writes its file, its metrics and its pictures") {
 }
 
 TEST_CASE("a run directory in use is not overwritten, and nothing is resumed") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   KernelRegressionConfig config = experiment();
   config.run_root = folder.path();
   run_kernel_regression(config, "", "attn-train", RunDirectory::Mode::fresh, {});
