@@ -17,3 +17,6 @@ endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(pangocairo REQUIRED IMPORTED_TARGET pangocairo cairo-pdf cairo-svg cairo-png)
 pkg_check_modules(librsvg REQUIRED IMPORTED_TARGET librsvg-2.0)
+
+# Subwords: the processor, and the trainer beside it.
+pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)

@@ -6,6 +6,7 @@
 
 #include "attn/core/error.h"
 #include "attn/core/sha256.h"
+#include "subwords.h"
 
 namespace attn {
 namespace {
@@ -33,18 +34,22 @@ Sentences tokenised(const Corpus& corpus, const Tokenizer& tokenizer, std::strin
   return sentences;
 }
 
+Vocabulary vocabulary_of(const Tokenizer& tokenizer, const Sentences& sentences, const DataConfig& config) {
+  if (tokenizer.model()) return tokenizer.model()->vocabulary();
+  return Vocabulary::build(sentences, static_cast<std::size_t>(config.min_frequency),
+                           unless_zero(config.max_vocabulary));
+}
+
 void build_vocabularies(const DataConfig& config, const Sentences& source, const Sentences& target,
                         TextProcessing& text) {
-  const auto frequency = static_cast<std::size_t>(config.min_frequency);
-  const auto largest = unless_zero(config.max_vocabulary);
   if (config.shared_vocabulary) {
     Sentences both = source;
     both.insert(both.end(), target.begin(), target.end());
-    text.source_vocabulary = text.target_vocabulary = Vocabulary::build(both, frequency, largest);
+    text.source_vocabulary = text.target_vocabulary = vocabulary_of(text.source_tokenizer, both, config);
     return;
   }
-  text.source_vocabulary = Vocabulary::build(source, frequency, largest);
-  text.target_vocabulary = Vocabulary::build(target, frequency, largest);
+  text.source_vocabulary = vocabulary_of(text.source_tokenizer, source, config);
+  text.target_vocabulary = vocabulary_of(text.target_tokenizer, target, config);
 }
 
 PreparedCorpus encoded(Corpus corpus, const Sentences& source, const Sentences& target,
@@ -107,14 +112,14 @@ PreparedCorpus prepare_held_out(const CorpusFiles& files, const DataConfig& conf
 
 }  // namespace
 
-PreparedData prepare_data(const DataConfig& config) {
+PreparedData prepare_data(const DataConfig& config, std::uint64_t seed) {
   PreparedData data;
-  data.text.source_tokenizer = Tokenizer::named(config.source_tokenizer, {config.keep_spaces});
-  data.text.target_tokenizer = Tokenizer::named(config.target_tokenizer, {config.keep_spaces});
+  set_tokenizers(config, data.text);
   data.text.steps = unless_zero(config.steps);
   data.text.max_length = unless_zero(config.max_length);
 
   Corpus corpus = read(config.train, config, config.limit);
+  train_tokenizers(config, corpus, seed, data.text);
   const Sentences source = tokenised(corpus, data.text.source_tokenizer, &SentencePair::source);
   const Sentences target = tokenised(corpus, data.text.target_tokenizer, &SentencePair::target);
   build_vocabularies(config, source, target, data.text);
@@ -133,6 +138,7 @@ PreparedData prepare_data(const DataConfig& config) {
 }
 
 std::string normalised_target(const TextProcessing& text, const std::string& target) {
+  if (text.target_tokenizer.model()) return target;
   return text.target_tokenizer.detokenize(text.target_tokenizer.tokenize(target));
 }
 

@@ -2,6 +2,7 @@
 
 #include "attn/models/model_names.h"
 #include "run_keys.h"
+#include "subwords.h"
 
 namespace attn {
 namespace {
@@ -42,9 +43,9 @@ void describe_data(Schema& schema, DataConfig& d) {
   schema.field("data.allow_extra_columns", d.allow_extra_columns, Boolean{},
                "Whether TSV lines may have further columns");
   schema.field("data.source_tokenizer", d.source_tokenizer, Text{.may_be_empty = false},
-               "word, whitespace or character");
+               "word, whitespace, character, bpe or sentencepiece");
   schema.field("data.target_tokenizer", d.target_tokenizer, Text{.may_be_empty = false},
-               "word, whitespace or character");
+               "word, whitespace, character, bpe or sentencepiece");
   schema.field("data.keep_spaces", d.keep_spaces, Boolean{},
                "Character tokenizer: whether spaces are tokens");
   schema.field("data.min_frequency", d.min_frequency, positive, "Rarer tokens become <unk>");
@@ -55,6 +56,7 @@ void describe_data(Schema& schema, DataConfig& d) {
                "Cut or pad every sentence to so many tokens (the book's num_steps); 0: do not");
   schema.field("data.max_length", d.max_length, not_negative,
                "Crop longer sentences to so many tokens; 0: do not");
+  describe_subwords(schema, d.subwords);
 }
 
 void describe_model(Schema& schema, ModelConfig& m) {
@@ -209,6 +211,7 @@ void check_experiment(Schema& schema, const ExperimentConfig& config) {
   check_files(schema, "train", data.train);
   check_files(schema, "valid", data.valid);
   check_files(schema, "test", data.test);
+  check_subwords(schema, data);
   if (data.steps > 0 && data.max_length > 0)
     schema.problem("data.max_length", "and data.steps exclude each other");
   const bool is_transformer = model.type == ModelConfig::Type::transformer;

@@ -36,7 +36,7 @@ void remove_path(const fs::path& path) {
 // Only what a run writes: a folder that holds other things is never emptied.
 void remove_former_run(const fs::path& path) {
   for (const char* name : {"config.yaml", "command.txt", "environment.json", "status.json", "log.txt",
-                           "metrics.jsonl", "report.json", "regression.h5"}) {
+                           "metrics.jsonl", "report.json", "regression.h5", "source.model", "target.model"}) {
     remove_path(path / name);
   }
   for (const char* folder : subfolders) remove_path(path / folder);

@@ -45,7 +45,7 @@ class Run {
       RunDirectory::Mode mode, const RunObserver& observer)
       : config_(config),
         observer_(observer),
-        data_(prepare_data(config.data)),
+        data_(prepare_data(config.data, config.seed)),
         system_(build_system(config, data_, config_yaml)),
         per_epoch_(updates_per_epoch(config, data_.train.encoded)),
         trainer_config_(trainer_config(config, per_epoch_)),
@@ -99,6 +99,11 @@ void Run::write_record(RunDirectory::Mode mode) const {
   const Device& device = *system_.model->device();
   write_run_record(directory_, system_.config_yaml, origin_.command_line, device);
   if (mode != RunDirectory::Mode::resume) directory_.write("metrics.jsonl", "");
+  // For other programs and other runs; a checkpoint has its own copy.
+  for (const auto& [name, tokenizer] : {std::pair{"source.model", &data_.text.source_tokenizer},
+                                        std::pair{"target.model", &data_.text.target_tokenizer}}) {
+    if (tokenizer->model()) directory_.write(name, tokenizer->model()->bytes());
+  }
   say(fmt::format(
       "{}: {} parameters, {} training pairs, vocabularies {} / {}, {} updates an epoch, backend {} ({})",
       config_.name, system_.model->parameters().count(), data_.train.encoded.size(),
@@ -289,7 +294,7 @@ RunSummary run_training(const ExperimentConfig& config, const std::string& confi
 
 DryRun dry_run(const ExperimentConfig& config) {
   constexpr std::int64_t measured_updates = 3;
-  const PreparedData data = prepare_data(config.data);
+  const PreparedData data = prepare_data(config.data, config.seed);
   const TranslationSystem system = build_system(config, data, "");
   DryRun result;
   result.parameters = system.model->parameters().count();

@@ -236,7 +236,7 @@ void write_vocabulary(hdf5::Group& group, const char* side, const Vocabulary& vo
   dataset.set_attribute("bos_id", Vocabulary::bos);
   dataset.set_attribute("eos_id", Vocabulary::eos);
   dataset.set_attribute("tokenizer", tokenizer.name());
-  dataset.set_attribute("normalizer", tokenizer.name() == "word" ? "lower-case" : "none");
+  dataset.set_attribute("normalizer", tokenizer.normalizer());
   dataset.attach_scale(0, write_axis(group, fmt::format("{}_id", side), rows.size()));
 }
 

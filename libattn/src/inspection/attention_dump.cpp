@@ -28,16 +28,11 @@ std::vector<ByteSpan> text_spans(const Tokenizer& tokenizer, const std::string& 
 }
 
 // Where the tokens stand in the text that they were joined to.
-std::vector<ByteSpan> joined_spans(const std::vector<std::string>& tokens, const std::string& text,
+std::vector<ByteSpan> joined_spans(const Tokenizer& tokenizer, const std::vector<std::string>& tokens,
                                    std::size_t ids) {
   std::vector<ByteSpan> spans;
-  std::size_t position = 0;
-  for (const std::string& token : tokens) {
-    const std::size_t begin = text.find(token, position);
-    if (begin == std::string::npos) break;
-    position = begin + token.size();
-    spans.emplace_back(static_cast<std::int32_t>(begin), static_cast<std::int32_t>(position));
-  }
+  for (const Token& token : tokenizer.detokenize_with_spans(tokens).tokens)
+    spans.emplace_back(static_cast<std::int32_t>(token.begin), static_cast<std::int32_t>(token.end));
   spans.resize(ids, no_span);
   return spans;
 }
@@ -194,7 +189,8 @@ std::vector<ArchivedSentence> AttentionDump::Work::translated() {
     sentence.target_text = best.text;
     sentence.target_ids = best.hypothesis.tokens;
     if (best.hypothesis.finished) sentence.target_ids.push_back(Vocabulary::eos);
-    sentence.target_spans = joined_spans(best.tokens, best.text, sentence.target_ids.size());
+    sentence.target_spans =
+        joined_spans(system_.text.target_tokenizer, best.tokens, sentence.target_ids.size());
     sentence.score = best.hypothesis.score;
   }
   return sentences;

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -12,7 +13,10 @@
 namespace attn {
 namespace {
 
-constexpr std::array<std::string_view, 3> tokenizer_names = {"word", "whitespace", "character"};
+constexpr std::string_view with_a_model = "sentencepiece";
+constexpr std::array<std::string_view, 5> tokenizer_names = {"word", "whitespace", "character", "bpe",
+                                                             with_a_model};
+constexpr std::string_view part_mark = "@@";  // ends all parts of a word but the last
 
 /// The code points of a text and where each begins.
 struct DecodedText {
@@ -94,9 +98,47 @@ std::vector<Token> tokenize_characters(std::string_view text, bool keep_spaces) 
   return tokens;
 }
 
+std::vector<Token> apply_codes(const BpeCodes& codes, std::string_view text) {
+  std::vector<Token> parts;
+  for (const Token& word : tokenize_blank_separated(text)) {
+    for (Token& part : codes.split(text.substr(word.begin, word.end - word.begin))) {
+      part.begin += word.begin;
+      part.end += word.begin;
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+JoinedText join(std::span<const std::string> tokens, std::string_view separator) {
+  JoinedText joined;
+  for (const std::string& token : tokens) {
+    if (!joined.tokens.empty()) joined.text += separator;
+    const std::size_t begin = joined.text.size();
+    joined.text += token;
+    joined.tokens.push_back({token, begin, joined.text.size()});
+  }
+  return joined;
+}
+
+JoinedText join_parts(std::span<const std::string> tokens) {
+  JoinedText joined;
+  bool inside_word = true;  // also at the beginning: no space
+  for (const std::string& token : tokens) {
+    if (!inside_word) joined.text += ' ';
+    inside_word = token.ends_with(part_mark);
+    const std::size_t begin = joined.text.size();
+    joined.text.append(token, 0, token.size() - (inside_word ? part_mark.size() : 0));
+    joined.tokens.push_back({token, begin, joined.text.size()});
+  }
+  return joined;
+}
+
 }  // namespace
 
 Tokenizer Tokenizer::named(std::string_view name, TokenizerOptions options) {
+  if (name == with_a_model)
+    fail(ExitCode::config, "the tokenizer '{}' needs a model of the SentencePiece library", name);
   for (std::size_t i = 0; i < tokenizer_names.size(); ++i) {
     if (name == tokenizer_names[i]) return {static_cast<Kind>(i), options};
   }
@@ -104,12 +146,51 @@ Tokenizer Tokenizer::named(std::string_view name, TokenizerOptions options) {
        fmt::join(tokenizer_names, ", "));
 }
 
+Tokenizer Tokenizer::with_model(SentencePieceModel model) {
+  Tokenizer tokenizer(Kind::sentencepiece, {});
+  tokenizer.model_ = std::move(model);
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::applying(BpeCodes codes) {
+  Tokenizer tokenizer(Kind::bpe, {});
+  tokenizer.codes_ = std::move(codes);
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::restored(std::string_view name, TokenizerOptions options, std::string resource,
+                              const std::string& origin) {
+  if (name == with_a_model) return with_model(SentencePieceModel::from_bytes(std::move(resource), origin));
+  Tokenizer tokenizer = named(name, options);
+  if (!resource.empty() && tokenizer.kind_ == Kind::bpe)
+    tokenizer.codes_ = BpeCodes::from_bytes(std::move(resource), origin);
+  return tokenizer;
+}
+
 std::vector<std::string> Tokenizer::names() {
-  return {tokenizer_names.begin(), tokenizer_names.end()};
+  std::vector<std::string> names;
+  for (const std::string_view name : tokenizer_names) {
+    if (name != with_a_model) names.emplace_back(name);
+  }
+  return names;
+}
+
+bool Tokenizer::exists(std::string_view name) {
+  return std::find(tokenizer_names.begin(), tokenizer_names.end(), name) != tokenizer_names.end();
 }
 
 std::string_view Tokenizer::name() const noexcept {
   return tokenizer_names[static_cast<std::size_t>(kind_)];
+}
+
+std::string_view Tokenizer::resource() const noexcept {
+  if (model_) return model_->bytes();
+  return codes_ ? std::string_view(codes_->bytes()) : std::string_view();
+}
+
+std::string_view Tokenizer::normalizer() const noexcept {
+  if (model_) return model_->normalizer();
+  return kind_ == Kind::word ? "lower-case" : "none";
 }
 
 std::vector<Token> Tokenizer::tokenize_with_spans(std::string_view text) const {
@@ -118,6 +199,10 @@ std::vector<Token> Tokenizer::tokenize_with_spans(std::string_view text) const {
       return tokenize_words(text);
     case Kind::whitespace:
       return tokenize_blank_separated(text);
+    case Kind::bpe:
+      return codes_ ? apply_codes(*codes_, text) : tokenize_blank_separated(text);
+    case Kind::sentencepiece:
+      return model_->encode(text);
     case Kind::character:
       break;
   }
@@ -131,7 +216,13 @@ std::vector<std::string> Tokenizer::tokenize(std::string_view text) const {
 }
 
 std::string Tokenizer::detokenize(std::span<const std::string> tokens) const {
-  return fmt::format("{}", fmt::join(tokens.begin(), tokens.end(), kind_ == Kind::character ? "" : " "));
+  return detokenize_with_spans(tokens).text;
+}
+
+JoinedText Tokenizer::detokenize_with_spans(std::span<const std::string> tokens) const {
+  if (model_) return model_->decode(tokens);
+  if (kind_ == Kind::bpe) return join_parts(tokens);
+  return join(tokens, kind_ == Kind::character ? "" : " ");
 }
 
 }  // namespace attn

@@ -11,6 +11,7 @@
 #include "attn/core/sha256.h"
 #include "attn/io/atomic_file.h"
 #include "model_config_file.h"
+#include "vocabulary_file.h"
 
 namespace attn {
 namespace {
@@ -81,42 +82,11 @@ std::string description_digest(const TranslationSystem& system) {
   const auto add = [&](std::string_view text) { digest.update(text.size()).update(text); };
   for (const std::string& line : model_config_lines(system.config)) add(line);
   const TextProcessing& text = system.text;
-  for (const auto& [vocabulary, tokenizer] : {std::pair{&text.source_vocabulary, &text.source_tokenizer},
-                                              std::pair{&text.target_vocabulary, &text.target_tokenizer}}) {
-    add(vocabulary->fingerprint());
-    add(tokenizer->name());
-    add(tokenizer->options().keep_spaces ? "keep_spaces" : "");
-  }
+  add_side(digest, text.source_vocabulary, text.source_tokenizer);
+  add_side(digest, text.target_vocabulary, text.target_tokenizer);
   digest.update(text.steps.value_or(0)).update(text.max_length.value_or(0));
   add(system.config_yaml);
   return digest.hex_digest();
-}
-
-void write_vocabulary(hdf5::File& file, const char* side, const Vocabulary& vocabulary,
-                      const Tokenizer& tokenizer) {
-  hdf5::Dataset dataset =
-      file.write_strings(fmt::format("/vocabulary/{}", side), vocabulary.to_escaped_tokens());
-  dataset.set_attribute("sha256", vocabulary.fingerprint());
-  dataset.set_attribute("unk_id", Vocabulary::unk);
-  dataset.set_attribute("pad_id", Vocabulary::pad);
-  dataset.set_attribute("bos_id", Vocabulary::bos);
-  dataset.set_attribute("eos_id", Vocabulary::eos);
-  dataset.set_attribute("first_id", Vocabulary::special_count);
-  dataset.set_attribute("tokenizer", tokenizer.name());
-  dataset.set_attribute("keep_spaces", static_cast<std::uint8_t>(tokenizer.options().keep_spaces));
-}
-
-Vocabulary read_vocabulary(const hdf5::File& file, const char* side, Tokenizer& tokenizer) {
-  const hdf5::Dataset dataset = file.dataset(fmt::format("/vocabulary/{}", side));
-  tokenizer = Tokenizer::named(dataset.string_attribute("tokenizer"),
-                               {dataset.attribute<std::uint8_t>("keep_spaces") != 0});
-  Vocabulary vocabulary = Vocabulary::from_escaped_tokens(dataset.read_strings());
-  if (vocabulary.fingerprint() != dataset.string_attribute("sha256")) {
-    fail(ExitCode::input_data,
-         "{}: the {} vocabulary does not match its checksum; the file was changed after it was written",
-         file.file_name(), side);
-  }
-  return vocabulary;
 }
 
 constexpr std::array optimizer_types{"sgd", "adam", "adamw"};
@@ -322,8 +292,8 @@ void save_checkpoint(const fs::path& path, const TranslationSystem& system, cons
     data.set_attribute("corpus_sha256", origin.corpus_sha256);
     data.set_attribute("steps", static_cast<std::uint64_t>(system.text.steps.value_or(0)));
     data.set_attribute("max_length", static_cast<std::uint64_t>(system.text.max_length.value_or(0)));
-    write_vocabulary(file, "source", system.text.source_vocabulary, system.text.source_tokenizer);
-    write_vocabulary(file, "target", system.text.target_vocabulary, system.text.target_tokenizer);
+    write_side(file, "source", system.text.source_vocabulary, system.text.source_tokenizer);
+    write_side(file, "target", system.text.target_vocabulary, system.text.target_tokenizer);
     file.write_string("/meta/config_yaml", system.config_yaml);
   });
 }
@@ -334,8 +304,8 @@ TranslationSystem load_translation_system(const fs::path& path, const std::share
   const hdf5::File file = hdf5::open_checked(checkpoint, format, format_version);
   TranslationSystem system;
   system.config = read_model_config(file.group("/model"));
-  system.text.source_vocabulary = read_vocabulary(file, "source", system.text.source_tokenizer);
-  system.text.target_vocabulary = read_vocabulary(file, "target", system.text.target_tokenizer);
+  read_side(file, "source", system.text.source_vocabulary, system.text.source_tokenizer);
+  read_side(file, "target", system.text.target_vocabulary, system.text.target_tokenizer);
   const hdf5::Group data = file.group("/data");
   if (const auto steps = data.attribute<std::uint64_t>("steps")) system.text.steps = steps;
   if (const auto longest = data.attribute<std::uint64_t>("max_length")) system.text.max_length = longest;
@@ -353,6 +323,13 @@ TranslationSystem load_translation_system(const fs::path& path, const std::share
 TrainingProgress resume_from_checkpoint(const fs::path& path, TranslationSystem& system, Optimizer& optimizer,
                                         const std::string& corpus_sha256) {
   const hdf5::File file = hdf5::open_checked(path, format, format_version);
+  const TextProcessing& text = system.text;
+  const auto check_sides = [&] {
+    require_same_side(file, "source", text.source_vocabulary, text.source_tokenizer);
+    require_same_side(file, "target", text.target_vocabulary, text.target_tokenizer);
+  };
+  // Other subwords make other ids of the same data.
+  if (!text.source_tokenizer.resource().empty() || !text.target_tokenizer.resource().empty()) check_sides();
   if (file.group("/data").string_attribute("corpus_sha256") != corpus_sha256) {
     fail(ExitCode::input_data,
          "{} was trained on other data than the configuration now reads; resume with the same data, or start "
@@ -361,14 +338,7 @@ TrainingProgress resume_from_checkpoint(const fs::path& path, TranslationSystem&
   }
   check_optimizer(file, optimizer);
   check_structure(file, system.config);
-  for (const auto& [side, vocabulary] : {std::pair{"source", &system.text.source_vocabulary},
-                                         std::pair{"target", &system.text.target_vocabulary}}) {
-    if (file.dataset(fmt::format("/vocabulary/{}", side)).string_attribute("sha256") !=
-        vocabulary->fingerprint()) {
-      fail(ExitCode::input_data, "{}: its {} vocabulary is not the one that the data gives now",
-           path.string(), side);
-    }
-  }
+  check_sides();
   read_parameters(file, system.model->parameters());
   Sha256 digest;
   const auto steps = file.group("/optimizer").attribute<std::int64_t>("step");

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,15 @@ struct PreparedData {
   std::string sha256;  ///< of the encoded training pairs
 };
 
-/// Reads, tokenises and encodes. Throws what the readers throw, and Error(input_data) for a corpus without
-/// pairs or a vocabulary that knows none of its tokens.
-PreparedData prepare_data(const DataConfig& config);
+/// Reads, tokenises and encodes. Trains the subwords that the configuration asks for and names no file of;
+/// `seed` draws the sentences for it if it is not to be all. Throws what the readers throw, and
+/// Error(input_data) for a corpus without pairs or a vocabulary that knows none of its tokens, and what
+/// Tokenizer and SentencePieceModel throw.
+PreparedData prepare_data(const DataConfig& config, std::uint64_t seed = 1);
 
 /// The reference that a translation is compared with: the text as the target tokenizer sees it, so that a
-/// tokenizer which lower-cases is not blamed for lower case.
+/// tokenizer which lower-cases is not blamed for lower case; with a SentencePiece model, whose output is as
+/// people write, the text as it is.
 std::string normalised_target(const TextProcessing& text, const std::string& target);
 
 }  // namespace attn

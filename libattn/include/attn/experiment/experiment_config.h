@@ -8,6 +8,7 @@
 #include "attn/io/config_schema.h"
 #include "attn/models/translation_model.h"
 #include "attn/text/batches.h"
+#include "attn/text/sentencepiece_model.h"
 #include "attn/training/loss.h"
 #include "attn/training/optimizer.h"
 #include "attn/training/schedule.h"
@@ -22,6 +23,14 @@ struct CorpusFiles {
   bool given() const { return !pairs.empty() || !source.empty() || !target.empty(); }
 };
 
+/// Subwords, for the tokenizers that have them.
+struct SubwordConfig {
+  SentencePieceOptions training;  ///< of models for the sides without a file
+  std::int64_t sentences = 0;     ///< sentences of each side to train on, drawn by the seed; 0: all
+  std::filesystem::path source_model, target_model;  ///< SentencePiece models that exist
+  std::filesystem::path source_codes, target_codes;  ///< codes of subword-nmt
+};
+
 struct DataConfig {
   CorpusFiles train, valid, test;
   std::int64_t limit = 0;  ///< lines read of the training data; 0: all
@@ -34,6 +43,7 @@ struct DataConfig {
   bool shared_vocabulary = false;
   std::int64_t steps = 0;       ///< the book's num_steps; 0: sentences keep their length
   std::int64_t max_length = 0;  ///< longer sentences are cropped; 0: never
+  SubwordConfig subwords;
 };
 
 struct BackendConfig {
