@@ -15,6 +15,7 @@
 #include "attn/cli/progress.h"
 #include "attn/cli/signals.h"
 #include "attn/core/error.h"
+#include "attn/experiment/data.h"
 #include "attn/experiment/training_run.h"
 #include "attn/training/checkpoint.h"
 #include "options.h"
@@ -30,6 +31,8 @@ const std::vector<cli::Example> examples{
      "the book's Bahdanau model, with one key changed"},
     {"attn-train configs/d2l/nadaraya-watson.yaml", "attention pooling, with its picture and its weights"},
     {"attn-train configs/quickstart.yaml --dry-run", "sizes, memory and time, without writing anything"},
+    {"attn-train configs/small-world/transformer-sentencepiece.yaml --vocabulary-only subwords",
+     "only the subwords, as subwords/source.model and subwords/target.model"},
     {"attn-train configs/quickstart.yaml --resume", "go on where an interrupted run stopped, bit for bit"},
 };
 
@@ -116,6 +119,7 @@ class Runs {
         command_line_(std::move(command_line)) {}
 
   ExitCode run(const std::vector<Plan>& plans) {
+    if (!options_.vocabulary_folder.empty()) return write_vocabulary(plans);
     for (const Plan& plan : plans) {
       const auto outcome = std::visit([&](const auto& config) { return run_one(plan, config); }, plan.config);
       if (outcome == Trainer::Outcome::interrupted) {
@@ -158,6 +162,21 @@ class Runs {
                                            display.observer()));
     }
     return Trainer::Outcome::finished;
+  }
+
+  ExitCode write_vocabulary(const std::vector<Plan>& plans) {
+    const auto* config = std::get_if<ExperimentConfig>(&plans.front().config);
+    if (plans.size() > 1 || config == nullptr) {
+      fail(ExitCode::usage,
+           "--vocabulary-only is for one configuration of a translation model, without a sweep");
+    }
+    const PreparedData data = prepare_data(config->data, config->seed);
+    for (const std::string& finding : data.findings) messages_.warning("{}", finding);
+    for (const std::filesystem::path& file : write_vocabularies(data.text, options_.vocabulary_folder))
+      messages_.info("wrote {}", file.string());
+    report(*config, data);
+    out_.finish();
+    return ExitCode::ok;
   }
 
   const Options& options_;

@@ -111,9 +111,16 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores (key backend.threads)");
   auto* resume =
       app.add_flag("--resume", options.resume, "Go on from the last checkpoint of the run directory");
-  app.add_flag("--force", options.force, "Start over in a run directory that is not empty")->excludes(resume);
-  app.add_flag("--dry-run", options.dry_run,
-               "Check everything, report sizes, memory and time, and write nothing");
+  auto* force = app.add_flag("--force", options.force, "Start over in a run directory that is not empty")
+                    ->excludes(resume);
+  auto* dry_run = app.add_flag("--dry-run", options.dry_run,
+                               "Check everything, report sizes, memory and time, and write nothing");
+  app.add_option("--vocabulary-only", options.vocabulary_folder,
+                 "Make the vocabularies and subwords, write them to this folder, and do not train")
+      ->type_name("FOLDER")
+      ->excludes(resume)
+      ->excludes(force)
+      ->excludes(dry_run);
   app.add_flag("--dump-config", options.dump_config,
                "Print the resolved configuration with the origin of each value");
   app.add_flag("--list-keys", options.list_keys, "Print all keys of a configuration");

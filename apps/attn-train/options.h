@@ -14,7 +14,7 @@ namespace attn::train {
 /// The command line of attn-train.
 struct Options {
   std::vector<std::string> configs, sets;
-  std::string name, backend;
+  std::string name, backend, vocabulary_folder;
   std::optional<std::int64_t> seed, epochs, threads, device;
   bool resume = false, force = false, dry_run = false, dump_config = false, list_keys = false, json = false;
   bool quiet = false, verbose = false;

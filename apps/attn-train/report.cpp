@@ -105,6 +105,28 @@ std::string json_report(const ExperimentConfig& config, const DryRun& dry_run) {
                       {"findings", dry_run.findings}});
 }
 
+std::string text_report(const ExperimentConfig& config, const PreparedData& data) {
+  const auto line = [&](const char* side, const Vocabulary& vocabulary, const EncodedSide& text) {
+    const double sentences = static_cast<double>(data.train.encoded.size());
+    return fmt::format(
+        "{}: {} vocabulary of {} entries; the training text has {} tokens, {:.1f} a sentence, {} unknown\n",
+        config.name, side, vocabulary.size(), text.tokens, static_cast<double>(text.tokens) / sentences,
+        text.unknown);
+  };
+  return line("source", data.text.source_vocabulary, data.train.encoded.source()) +
+         line("target", data.text.target_vocabulary, data.train.encoded.target());
+}
+
+std::string json_report(const ExperimentConfig& config, const PreparedData& data) {
+  const auto side = [](const Vocabulary& vocabulary, const EncodedSide& text) {
+    return Json{{"vocabulary", vocabulary.size()}, {"tokens", text.tokens}, {"unknown", text.unknown}};
+  };
+  return printed({{"name", config.name},
+                  {"training_pairs", data.train.encoded.size()},
+                  {"source", side(data.text.source_vocabulary, data.train.encoded.source())},
+                  {"target", side(data.text.target_vocabulary, data.train.encoded.target())}});
+}
+
 std::string text_report(const KernelRegressionConfig& config, const RegressionResult& result) {
   std::string text =
       fmt::format("{}: {} training points, {} test points; run directory {}\n", config.name,

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "attn/experiment/data.h"
 #include "attn/experiment/kernel_regression.h"
 #include "attn/experiment/training_run.h"
 
@@ -11,6 +12,8 @@ std::string text_report(const ExperimentConfig& config, const RunSummary& summar
 std::string json_report(const ExperimentConfig& config, const RunSummary& summary);
 std::string text_report(const ExperimentConfig& config, const DryRun& dry_run);
 std::string json_report(const ExperimentConfig& config, const DryRun& dry_run);
+std::string text_report(const ExperimentConfig& config, const PreparedData& data);
+std::string json_report(const ExperimentConfig& config, const PreparedData& data);
 std::string text_report(const KernelRegressionConfig& config, const RegressionResult& result);
 std::string json_report(const KernelRegressionConfig& config, const RegressionResult& result);
 

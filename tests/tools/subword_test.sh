@@ -146,6 +146,20 @@ says "set subwords.vocabulary_size" "a limit for words"
 run 3 "user symbols" attn-train joint.yaml --name bad --set 'subwords.user_symbols=[a, "b c"]'
 says "subwords.user_symbols" "a user symbol with a blank"
 
+# ---- only the vocabularies
+
+run 0 "only the vocabularies" attn-train joint.yaml --vocabulary-only made/here
+for file in source target; do
+    cmp -s "made/here/$file.model" runs/joint/source.model || complain "--vocabulary-only made another $file model"
+    same "$(wc -l <"made/here/$file.tokens")" 196 "tokens of the $file vocabulary"
+done
+grep -q 'source vocabulary of 200 entries' stdout || complain "--vocabulary-only says: $(cat stdout)"
+run 0 "only the vocabularies, as JSON" attn-train joint.yaml --vocabulary-only made/here --json
+grep -q '"source":{"vocabulary":200,' stdout || complain "--vocabulary-only --json says: $(cat stdout)"
+run 2 "a vocabulary and a dry run" attn-train joint.yaml --vocabulary-only made --dry-run
+run 5 "a folder that cannot be made" attn-train joint.yaml --vocabulary-only pairs.tsv/x
+says "pairs.tsv/x" "a folder that cannot be made"
+
 # ---- bpe: text that is split already, and codes that split it
 
 printf '#version: 0.2\nt h\nth e</w>\na t</w>\nc at</w>\ns e\nse e\nsee s</w>\n' >codes

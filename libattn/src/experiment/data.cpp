@@ -6,6 +6,7 @@
 
 #include "attn/core/error.h"
 #include "attn/core/sha256.h"
+#include "attn/io/atomic_file.h"
 #include "subwords.h"
 
 namespace attn {
@@ -135,6 +136,28 @@ PreparedData prepare_data(const DataConfig& config, std::uint64_t seed) {
     note(*prepared, data.findings);
   data.sha256 = digest(data.train.encoded);
   return data;
+}
+
+std::vector<std::filesystem::path> write_vocabularies(const TextProcessing& text,
+                                                      const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail(ExitCode::file, "cannot make the folder {}: {}", folder.string(), error.message());
+  std::vector<std::filesystem::path> files;
+  const auto write = [&](const std::string& name, const std::string& bytes) {
+    files.push_back(folder / name);
+    write_file_atomically(files.back(), bytes);
+  };
+  const auto write_side = [&](const std::string& side, const Vocabulary& vocabulary,
+                              const Tokenizer& tokenizer) {
+    std::string lines;
+    for (const std::string& token : vocabulary.to_escaped_tokens()) lines += token + '\n';
+    write(side + ".tokens", lines);
+    if (tokenizer.model()) write(side + ".model", tokenizer.model()->bytes());
+  };
+  write_side("source", text.source_vocabulary, text.source_tokenizer);
+  write_side("target", text.target_vocabulary, text.target_tokenizer);
+  return files;
 }
 
 std::string normalised_target(const TextProcessing& text, const std::string& target) {

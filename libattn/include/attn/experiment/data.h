@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,12 @@ struct PreparedData {
 /// Error(input_data) for a corpus without pairs or a vocabulary that knows none of its tokens, and what
 /// Tokenizer and SentencePieceModel throw.
 PreparedData prepare_data(const DataConfig& config, std::uint64_t seed = 1);
+
+/// Writes the vocabularies to `folder`, which is made if need be, and returns the files: source.tokens and
+/// target.tokens, a token a line from id 4 on, backslash and control characters as \xHH; and the
+/// SentencePiece models of tokenizers that have one, source.model and target.model. Throws Error (file).
+std::vector<std::filesystem::path> write_vocabularies(const TextProcessing& text,
+                                                      const std::filesystem::path& folder);
 
 /// The reference that a translation is compared with: the text as the target tokenizer sees it, so that a
 /// tokenizer which lower-cases is not blamed for lower case; with a SentencePiece model, whose output is as
