@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "attn/core/error.h"
 #include "attn/text/sentencepiece_model.h"
+#include "attn/text/shuffle.h"
 #include "attn/text/tokenizer.h"
 #include "support/catch.h"
 #include "support/error_of.h"
@@ -203,6 +205,25 @@ TEST_CASE("a model survives its bytes, a damaged one is an error that names the 
   REQUIRE(missing);
   CHECK(missing->code() == ExitCode::file);
   CHECK(contains(missing->what(), "/nowhere/m.model"));
+}
+
+TEST_CASE("whatever a damaged model holds, it is refused or it works") {
+  const std::string bytes = model_of({}).bytes();
+  SplitMix64 generator(1);
+  std::size_t refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::string damaged = bytes;
+    damaged[generator.below(bytes.size())] = static_cast<char>(generator.below(256));
+    try {
+      const SentencePieceModel model = SentencePieceModel::from_bytes(damaged, "m.model");
+      model.vocabulary();
+      model.decode(texts_of(model.encode("The ﬁrst ☃ girl")));
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 0);
+  CHECK(refused < 300);
 }
 
 TEST_CASE("the sentencepiece tokenizer is restored from its resource") {

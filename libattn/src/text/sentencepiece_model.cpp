@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -63,6 +64,15 @@ void share_spans_of_bytes(std::vector<Token>& tokens, const std::vector<bool>& i
   }
 }
 
+// The library throws for some damages, reports others, and takes no bytes for a model without pieces.
+bool loads(sentencepiece::SentencePieceProcessor& processor, std::string_view bytes) {
+  try {
+    return processor.LoadFromSerializedProto(bytes).ok() && processor.GetPieceSize() > 0;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 struct SentencePieceModel::State {
@@ -73,10 +83,8 @@ struct SentencePieceModel::State {
 
 SentencePieceModel SentencePieceModel::from_bytes(std::string bytes, const std::string& name) {
   auto state = std::make_shared<State>();
-  // The library takes no bytes at all for a model without pieces, and ends the program later.
   if (bytes.empty()) fail(ExitCode::input_data, "{} is empty; expected a SentencePiece model", name);
-  const auto status = state->processor.LoadFromSerializedProto(bytes);
-  if (!status.ok() || state->processor.GetPieceSize() == 0) {
+  if (!loads(state->processor, bytes)) {
     fail(ExitCode::input_data,
          "{} is no SentencePiece model, or a damaged one; give a .model file that spm_train or attn-train "
          "wrote",
