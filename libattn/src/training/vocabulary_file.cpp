@@ -21,7 +21,7 @@ std::string subwords_path(const std::string& side) {
 // Where the subwords of a side are in the file; written there if the other side has not the same.
 std::string place_subwords(hdf5::File& file, const char* side, std::string_view bytes) {
   const std::string sha256 = sha256_hex(bytes);
-  const std::string of_source = subwords_path("source");
+  std::string of_source = subwords_path("source");
   if (file.exists(of_source) && file.dataset(of_source).string_attribute("sha256") == sha256)
     return of_source;
   std::string path = subwords_path(side);
