@@ -88,6 +88,14 @@ std::string loader_message() {
   return message != nullptr ? message : "unknown reason";
 }
 
+/// RTLD_LOCAL keeps a plugin's symbols from the program; RTLD_DEEPBIND keeps the program's from the plugin.
+/// SentencePiece brings a protobuf of its own, and LibTorch, which has another one, crashes if it gets that.
+/// AddressSanitizer does not allow it.
+int loading_flags() {
+  const bool sanitized = dlsym(RTLD_DEFAULT, "__asan_init") != nullptr;
+  return RTLD_NOW | RTLD_LOCAL | (sanitized ? 0 : RTLD_DEEPBIND);
+}
+
 }  // namespace
 
 Backend::Backend(fs::path file, const attn_backend& table)
@@ -99,7 +107,7 @@ std::shared_ptr<const Backend> Backend::load(const fs::path& file) {
   if (fs::is_directory(file, ignored)) {
     fail(ExitCode::backend, "backend plugin {} is a folder; name the .so file in it", file.string());
   }
-  void* library = dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(fs::absolute(file).c_str(), loading_flags());
   if (library == nullptr)
     fail(ExitCode::backend, "backend plugin {} cannot be loaded: {}", file.string(), loader_message());
   void* symbol = dlsym(library, ATTN_BACKEND_ENTRY_NAME);
