@@ -70,7 +70,7 @@ class MapCheck {
   }
 
   const std::vector<std::int32_t>& lengths_of(const std::string& tokens) const {
-    return tokens == source_tokens ? table_.source_lengths : table_.target_lengths;
+    return is_source(tokens) ? table_.source_lengths : table_.target_lengths;
   }
 
   void check_lengths() {

@@ -225,10 +225,10 @@ SentenceTable check_tables(const hdf5::File& file, Findings& findings) {
     const auto group = findings.group(file, path);
     all = all && group;
     if (!group) continue;
-    const bool is_source = path == source_tokens;
-    TokenCheck(*group, file, findings, is_source ? table.source_lengths : table.target_lengths,
-               is_source ? source : target)
-        .run(table.sentences, is_source ? "/sentences/source_text" : "/sentences/target_text");
+    const bool source_side = is_source(path);
+    TokenCheck(*group, file, findings, source_side ? table.source_lengths : table.target_lengths,
+               source_side ? source : target)
+        .run(table.sentences, source_side ? "/sentences/source_text" : "/sentences/target_text");
   }
   if (all) check_decoder_input(file, findings, table.sentences);
   return table;

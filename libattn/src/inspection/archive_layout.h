@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "attn/nn/context.h"
 
@@ -15,6 +16,10 @@ inline constexpr const char* source_tokens = "/tokens/source";
 inline constexpr const char* target_tokens = "/tokens/target";
 inline constexpr const char* decoder_input_tokens = "/tokens/decoder_input";
 inline constexpr std::array token_groups{source_tokens, target_tokens, decoder_input_tokens};
+/// By the text: equal literals need not have equal addresses.
+constexpr bool is_source(std::string_view tokens) noexcept {
+  return tokens == source_tokens;
+}
 
 inline constexpr const char* stage = "post_softmax_pre_dropout";
 /// SUBSTITUTE, which stands for NUL in the texts.

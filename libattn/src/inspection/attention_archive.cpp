@@ -123,7 +123,7 @@ std::vector<AttentionArchive::Token> AttentionArchive::Contents::tokens_of(std::
          fmt::join(archive::token_groups, ", "));
   }
   const TokenTable& table = tokens[static_cast<std::size_t>(found - archive::token_groups.begin())];
-  const Vocabulary& vocabulary = group == archive::source_tokens ? source_vocabulary : target_vocabulary;
+  const Vocabulary& vocabulary = archive::is_source(group) ? source_vocabulary : target_vocabulary;
   const auto first = static_cast<std::uint64_t>(table.offsets[i]);
   const auto count = static_cast<std::uint64_t>(table.offsets[i + 1]) - first;
   const std::vector<std::int32_t> ids = table.ids.read_rows<std::int32_t>(first, count);

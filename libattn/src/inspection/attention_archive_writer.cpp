@@ -173,8 +173,8 @@ struct Maps {
     layer_index.describe("layer of the model, from 0", "1");
     head_index.describe("head of the model, from 0", "1");
     const archive::KindTraits traits = archive::traits_of(kind.kind);
-    source_queries = traits.query_tokens == archive::source_tokens;
-    source_keys = traits.key_tokens == archive::source_tokens;
+    source_queries = archive::is_source(traits.query_tokens);
+    source_keys = archive::is_source(traits.key_tokens);
     group.set_attribute("block_axes", "layer,head,query,key");
     group.set_attribute("block_order", "C");
     group.set_attribute("normalized_axis", "key");

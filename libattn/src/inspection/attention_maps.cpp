@@ -69,7 +69,7 @@ class MapCollector {
   Size size_of(AttentionKind kind, std::size_t b) const {
     const archive::KindTraits traits = archive::traits_of(kind);
     const auto length = [&](const char* tokens) {
-      return tokens == archive::source_tokens ? lengths_[b].source : lengths_[b].target;
+      return archive::is_source(tokens) ? lengths_[b].source : lengths_[b].target;
     };
     return {length(traits.query_tokens), length(traits.key_tokens)};
   }

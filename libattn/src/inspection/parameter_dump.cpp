@@ -97,7 +97,7 @@ void write_activations(hdf5::File& file, const TranslationSystem& system, const 
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const archive::KindTraits traits = archive::traits_of(kinds[k].kind);
     const auto length = [&](const char* tokens) {
-      return tokens == archive::source_tokens ? source_length : target_length;
+      return archive::is_source(tokens) ? source_length : target_length;
     };
     const std::string path = fmt::format("/activations/attention/{}", name_of(kinds[k].kind));
     hdf5::Dataset dataset = file.write(path, maps.front().blocks[k],
