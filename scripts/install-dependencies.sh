@@ -9,7 +9,8 @@ packages=(g++ cmake ninja-build ccache libeigen3-dev libhdf5-dev libfmt-dev libc
 # Pictures show text in whatever fonts are installed: fonts-noto-core has Arabic, Devanagari, Thai and most other
 # scripts, fonts-noto-cjk Chinese, Japanese and Korean.
 if [ "${1:-}" = "--tests" ]; then
-  packages+=(catch2 python3 git curl libtorch-dev
+  # Without an optimised BLAS, LibTorch's products run in plain loops.
+  packages+=(catch2 python3 git curl libtorch-dev libopenblas0-openmp
              fonts-noto-core fonts-noto-cjk chromium python3-h5py python3-xarray python3-h5netcdf python3-websocket)
 fi
 
