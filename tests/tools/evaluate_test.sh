@@ -4,24 +4,14 @@
 set -uo pipefail
 
 programs=$(cd "${1:?name the folder of the programs}" && pwd)
+checks=$(cd "$(dirname "${BASH_SOURCE[0]}")/../tools" && pwd)/checks.sh
 train=$programs/attn-train
 translate=$programs/attn-translate
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-backend=reference
-compgen -G "$programs/../lib/attn/backends/libattn-backend-eigen*.so" >/dev/null && backend=eigen
-
-failures=0
-complain() {
-    printf 'FAILED: %s\n' "$1" >&2
-    failures=$((failures + 1))
-}
-
-same() {
-    [[ $1 == "$2" ]] || complain "$3: found '$1', expected '$2'"
-}
+source "$checks"
 
 says() {
     grep -qF -- "$1" stderr || complain "$2 does not say '$1' but: $(cat stderr)"

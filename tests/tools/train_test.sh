@@ -4,6 +4,7 @@
 set -uo pipefail
 
 programs=$(cd "${1:?name the folder of the programs}" && pwd)
+checks=$(cd "$(dirname "${BASH_SOURCE[0]}")/../tools" && pwd)/checks.sh
 digests=$(realpath "${2:?name the program checkpoint-digests}")
 plugins=$(realpath "${3:?name the folder of the test plugins}")
 train=$programs/attn-train
@@ -13,18 +14,7 @@ trap '[[ -n $mounted ]] && umount "$work/tiny"; chmod -R u+w "$work"; rm -rf "$w
 cd "$work" || exit 1
 export SOURCE_DATE_EPOCH=1700000000
 
-backend=reference
-compgen -G "$programs/../lib/attn/backends/libattn-backend-eigen*.so" >/dev/null && backend=eigen
-
-failures=0
-complain() {
-    printf 'FAILED: %s\n' "$1" >&2
-    failures=$((failures + 1))
-}
-
-same() {
-    [[ $1 == "$2" ]] || complain "$3: found '$1', expected '$2'"
-}
+source "$checks"
 
 says() {
     grep -qF -- "$1" stderr || complain "$2 does not say '$1' but: $(cat stderr)"
