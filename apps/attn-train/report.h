@@ -2,6 +2,7 @@
 #include <string>
 
 #include "attn/experiment/data.h"
+#include "attn/experiment/dry_run.h"
 #include "attn/experiment/kernel_regression.h"
 #include "attn/experiment/training_run.h"
 

@@ -1,5 +1,7 @@
 #include "attn/experiment/setup.h"
 
+#include <algorithm>
+
 #include "attn/experiment/training_run.h"
 
 namespace attn {
@@ -31,6 +33,11 @@ TrainerConfig trainer_config(const ExperimentConfig& config, std::int64_t update
 std::int64_t updates_per_epoch(const ExperimentConfig& config, const EncodedCorpus& corpus) {
   return static_cast<std::int64_t>(
       BatchSampler(corpus, trainer_config(config, 0).batches, config.seed).epoch(0).size());
+}
+
+std::int64_t planned_updates(const TrainerConfig& trainer, std::int64_t per_epoch) {
+  const std::int64_t updates = trainer.epochs * per_epoch;
+  return trainer.max_updates > 0 ? std::min(updates, trainer.max_updates) : updates;
 }
 
 TranslationSystem build_system(const ExperimentConfig& config, const PreparedData& data,

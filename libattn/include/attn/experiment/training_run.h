@@ -44,26 +44,12 @@ struct RunSummary {
   std::vector<Sample> samples;
 };
 
-/// What a run would be, without running it.
-struct DryRun {
-  std::int64_t parameters = 0;
-  std::int64_t training_pairs = 0, updates_per_epoch = 0, target_tokens = 0;
-  std::size_t source_vocabulary = 0, target_vocabulary = 0;
-  std::size_t peak_bytes = 0;       ///< device memory of a few updates
-  double seconds_per_update = 0.0;  ///< measured on a few updates
-  double estimated_seconds = 0.0;   ///< of all updates
-  std::vector<std::string> findings;
-};
-
 /// Trains as `config` says, in its run directory, and evaluates at the end. `config_yaml` is the resolved
 /// configuration for the record, `command_line` how the program was called. On a failure status.json says so
 /// and the error goes on.
 RunSummary run_training(const ExperimentConfig& config, const std::string& config_yaml,
                         const std::string& command_line, RunDirectory::Mode mode,
                         const RunObserver& observer);
-
-/// Reads the data, builds the model and does a few updates, without writing anything.
-DryRun dry_run(const ExperimentConfig& config);
 
 /// Opens the device that a configuration names; 0 threads become all cores.
 std::shared_ptr<Device> open_device(const BackendConfig& config);
