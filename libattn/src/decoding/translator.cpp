@@ -130,21 +130,24 @@ EncodedLine Translator::encode_target(const std::string& line) const {
 }
 
 // Sorts by length, then fills batches of similar length; lengths of 0 are left out.
-std::vector<Translator::Indices> Translator::batches(std::span<const std::size_t> lengths,
-                                                     std::size_t rows_a_line) const {
-  Indices order;
+Translator::Batches Translator::batches_of(std::span<const std::size_t> lengths, std::size_t rows_a_line,
+                                           std::size_t most_lines) const {
+  std::vector<std::size_t> order;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] > 0) order.push_back(i);
   }
-  // The longest first, so that a lack of memory shows at once.
+  // The longest first, so that a lack of memory shows at once, and no worker is left alone with them at the
+  // end.
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
-  std::vector<Indices> result;
+  std::size_t limit = options_.batch_size.value_or(order.size());
+  if (most_lines > 0) limit = std::min(limit, most_lines);
+  Batches result;
   std::size_t columns = 0;
   for (const std::size_t index : order) {
     const std::size_t lines = result.empty() ? 0 : result.back().size();
-    const bool full = result.empty() || lines >= options_.batch_size.value_or(lines + 1) ||
-                      (lines + 1) * rows_a_line * columns > options_.batch_tokens;
+    const bool full =
+        result.empty() || lines >= limit || (lines + 1) * rows_a_line * columns > options_.batch_tokens;
     if (full) {
       result.emplace_back();
       columns = lengths[index];
@@ -154,27 +157,37 @@ std::vector<Translator::Indices> Translator::batches(std::span<const std::size_t
   return result;
 }
 
-std::vector<Translation> Translator::translate(std::span<const std::string> lines,
-                                               std::size_t first_line) const {
+std::vector<Translation> Translator::encode(std::span<const std::string> lines,
+                                            std::size_t first_line) const {
   std::vector<Translation> translations(lines.size());
-  std::vector<std::size_t> lengths(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     Translation& translation = translations[i];
     translation.line = first_line + i;
     translation.source = encode_source(lines[i]);
     translation.blank = translation.source.tokens_found == 0 || is_blank(lines[i]);
-    if (translation.blank) {
-      translation.best.resize(1);
-      translation.best.front().hypothesis.finished = true;
-    } else {
-      lengths[i] = translation.source.ids.size();
-    }
+    if (!translation.blank) continue;
+    translation.best.resize(1);
+    translation.best.front().hypothesis.finished = true;
   }
+  return translations;
+}
+
+Translator::Batches Translator::batches(std::span<const Translation> translations,
+                                        std::size_t most_lines) const {
+  std::vector<std::size_t> lengths;
+  for (const Translation& translation : translations)
+    lengths.push_back(translation.blank ? 0 : translation.source.ids.size());
   const SearchOptions& search_options = options_.search;
   const std::int64_t rows = search_options.sampling ? search_options.n_best : search_options.beam;
-  for (const Indices& indices : batches(lengths, static_cast<std::size_t>(rows))) {
-    translate_batch(translations, indices);
-    if (options_.after_batch) options_.after_batch(indices.size());
+  return batches_of(lengths, static_cast<std::size_t>(rows), most_lines);
+}
+
+std::vector<Translation> Translator::translate(std::span<const std::string> lines,
+                                               std::size_t first_line) const {
+  std::vector<Translation> translations = encode(lines, first_line);
+  for (const auto& batch : batches(translations)) {
+    translate_batch(translations, batch);
+    if (options_.after_batch) options_.after_batch(batch.size());
   }
   return translations;
 }
@@ -204,36 +217,51 @@ void Translator::translate_batch(std::span<Translation> translations,
   for (std::size_t k = 0; k < most; ++k) align(model_, text_, translations, indices, k);
 }
 
-std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
-                                          std::span<const std::string> targets,
-                                          std::size_t first_line) const {
+std::vector<ScoredLine> Translator::encode(std::span<const std::string> sources,
+                                           std::span<const std::string> targets,
+                                           std::size_t first_line) const {
   if (sources.size() != targets.size()) {
     fail(ExitCode::input_data,
          "there are {} source lines and {} target lines; line i of one belongs to line i of the other",
          sources.size(), targets.size());
   }
   std::vector<ScoredLine> scored(sources.size());
-  std::vector<std::size_t> lengths;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     scored[i].line = first_line + i;
     scored[i].source = encode_source(sources[i]);
     scored[i].target = encode_target(targets[i]);
-    lengths.push_back(scored[i].source.ids.size() + scored[i].target.ids.size());
   }
-  for (const Indices& indices : batches(lengths, 1)) {
-    std::vector<const EncodedLine*> lines;
-    std::vector<std::vector<std::int32_t>> labels;
-    for (const std::size_t index : indices) {
-      lines.push_back(&scored[index].source);
-      labels.push_back(scored[index].target.ids);
-    }
-    const SourceBatch source = make_source_batch(lines, text_.steps);
-    std::vector<ForcedScore> scores = forced_scores(model_, source.batch(), labels);
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-      scored[indices[i]].token_log_probabilities = std::move(scores[i].token_log_probabilities);
-      scored[indices[i]].log_probability = scores[i].log_probability;
-    }
-    if (options_.after_batch) options_.after_batch(indices.size());
+  return scored;
+}
+
+Translator::Batches Translator::batches(std::span<const ScoredLine> scored, std::size_t most_lines) const {
+  std::vector<std::size_t> lengths;
+  for (const ScoredLine& line : scored) lengths.push_back(line.source.ids.size() + line.target.ids.size());
+  return batches_of(lengths, 1, most_lines);
+}
+
+void Translator::score_batch(std::span<ScoredLine> scored, std::span<const std::size_t> indices) const {
+  std::vector<const EncodedLine*> lines;
+  std::vector<std::vector<std::int32_t>> labels;
+  for (const std::size_t index : indices) {
+    lines.push_back(&scored[index].source);
+    labels.push_back(scored[index].target.ids);
+  }
+  const SourceBatch source = make_source_batch(lines, text_.steps);
+  std::vector<ForcedScore> scores = forced_scores(model_, source.batch(), labels);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    scored[indices[i]].token_log_probabilities = std::move(scores[i].token_log_probabilities);
+    scored[indices[i]].log_probability = scores[i].log_probability;
+  }
+}
+
+std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
+                                          std::span<const std::string> targets,
+                                          std::size_t first_line) const {
+  std::vector<ScoredLine> scored = encode(sources, targets, first_line);
+  for (const auto& batch : batches(scored)) {
+    score_batch(scored, batch);
+    if (options_.after_batch) options_.after_batch(batch.size());
   }
   return scored;
 }

@@ -69,6 +69,9 @@ std::optional<std::string> cropping_warning(const EncodedLine& encoded, std::str
 /// the sizes of the batches.
 class Translator {
  public:
+  /// Indices of lines that are translated together, batch by batch.
+  using Batches = std::vector<std::vector<std::size_t>>;
+
   /// `model` and `text` must outlive the translator. Throws Error(usage) for options that cannot be, such as
   /// alignments of a model without attention, Error(config) for a model that encodes padding of no fixed
   /// length.
@@ -79,6 +82,21 @@ class Translator {
   /// batches. `first_line` is the number of the first line, from which also the random numbers of sampling
   /// follow.
   std::vector<Translation> translate(std::span<const std::string> lines, std::size_t first_line = 1) const;
+
+  /// The parts of translate(), for those who have several translators share the work. First: the lines as
+  /// ids, and blank ones answered.
+  std::vector<Translation> encode(std::span<const std::string> lines, std::size_t first_line) const;
+  /// Second: indices of the lines that are to be translated, of similar length in each batch and the longest
+  /// first. At most `most_lines` a batch (0: as many as the options allow).
+  Batches batches(std::span<const Translation> translations, std::size_t most_lines = 0) const;
+  /// Third: translates the lines of one batch. Touches no other line.
+  void translate_batch(std::span<Translation> translations, std::span<const std::size_t> batch) const;
+
+  /// The same three parts of score().
+  std::vector<ScoredLine> encode(std::span<const std::string> sources, std::span<const std::string> targets,
+                                 std::size_t first_line) const;
+  Batches batches(std::span<const ScoredLine> scored, std::size_t most_lines = 0) const;
+  void score_batch(std::span<ScoredLine> scored, std::span<const std::size_t> batch) const;
 
   /// The log-probability of targets[i] as a translation of sources[i]. Throws Error(input_data) if their
   /// counts differ.
@@ -93,9 +111,8 @@ class Translator {
   const TranslatorOptions& options() const noexcept { return options_; }
 
  private:
-  using Indices = std::vector<std::size_t>;
-  std::vector<Indices> batches(std::span<const std::size_t> lengths, std::size_t rows_a_line) const;
-  void translate_batch(std::span<Translation> translations, std::span<const std::size_t> indices) const;
+  Batches batches_of(std::span<const std::size_t> lengths, std::size_t rows_a_line,
+                     std::size_t most_lines) const;
 
   const TranslationModel& model_;
   const TextProcessing& text_;
