@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* subfolders[] = {"checkpoints", "samples", "plots"};
+constexpr const char* optional_folders[] = {"tensorboard"};
 
 void make_folder(const fs::path& path) {
   std::error_code failed;
@@ -40,15 +41,30 @@ void remove_former_run(const fs::path& path) {
     remove_path(path / name);
   }
   for (const char* folder : subfolders) remove_path(path / folder);
+  for (const char* folder : optional_folders) remove_path(path / folder);
 }
 
 bool holds_anything(const fs::path& path) {
   std::error_code failed;
   if (!fs::is_directory(path, failed)) return false;
-  const bool empty = fs::is_empty(path, failed);
+  bool found = false;
+  for (fs::directory_iterator entry(path, failed), end; !failed && entry != end; entry.increment(failed))
+    found = found || entry->path().filename() != RunLock::file_name;
   if (failed)
     fail(ExitCode::file, "the run directory {} cannot be read: {}", path.string(), failed.message());
-  return !empty;
+  return found;
+}
+
+void check_state(const fs::path& path, RunDirectory::Mode mode) {
+  if (mode == RunDirectory::Mode::resume && latest_checkpoint(path).empty()) {
+    fail(ExitCode::file, "{} has no checkpoint to resume from; start without --resume", path.string());
+  }
+  if (mode == RunDirectory::Mode::fresh && holds_anything(path)) {
+    fail(ExitCode::file,
+         "the run directory {} is not empty; go on with --resume, start over with --force, or choose another "
+         "name",
+         path.string());
+  }
 }
 
 }  // namespace
@@ -58,15 +74,11 @@ RunDirectory::RunDirectory(fs::path path, Mode mode) : path_(std::move(path)) {
   if (fs::exists(path_, ignored) && !fs::is_directory(path_, ignored)) {
     fail(ExitCode::file, "the run directory {} is a file; choose another name", path_.string());
   }
-  if (mode == Mode::resume && latest_checkpoint(path_).empty()) {
-    fail(ExitCode::file, "{} has no checkpoint to resume from; start without --resume", path_.string());
-  }
-  if (mode == Mode::fresh && holds_anything(path_)) {
-    fail(ExitCode::file,
-         "the run directory {} is not empty; go on with --resume, start over with --force, or choose another "
-         "name",
-         path_.string());
-  }
+  // A folder that is refused stays as it is; one that somebody writes is refused for that reason first.
+  if (!RunLock::held(path_)) check_state(path_, mode);
+  make_folder(path_);
+  lock_.emplace(path_);
+  check_state(path_, mode);
   if (mode == Mode::force) remove_former_run(path_);
   for (const char* folder : subfolders) make_folder(path_ / folder);
 }

@@ -1,12 +1,15 @@
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "attn/experiment/run_lock.h"
 
 namespace attn {
 
 /// The folder of one run: config.yaml, command.txt, environment.json, status.json, log.txt, metrics.jsonl,
-/// checkpoints/, samples/, plots/.
+/// checkpoints/, samples/, plots/. Locked as long as the object lives (run_lock.h).
 class RunDirectory {
  public:
   enum class Mode {
@@ -16,7 +19,7 @@ class RunDirectory {
   };
 
   /// Creates or opens the folder. Throws Error(file): not empty without resume or force (the message names
-  /// both flags), nothing to resume from, a file in the way, not writable.
+  /// both flags), nothing to resume from, a file in the way, not writable, in use by another process.
   RunDirectory(std::filesystem::path path, Mode mode);
 
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -35,6 +38,7 @@ class RunDirectory {
 
  private:
   std::filesystem::path path_;
+  std::optional<RunLock> lock_;
 };
 
 }  // namespace attn
