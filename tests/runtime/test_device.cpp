@@ -159,6 +159,25 @@ TEST_CASE("memory that is exhausted is an error with the sizes") {
   CHECK_NOTHROW((void)vector_of(device, 1000));
 }
 
+TEST_CASE("a limit of memory holds, after the cache was given back") {
+  DeviceOptions options;
+  options.memory_limit = 64 << 10;
+  const auto device = Device::open("reference", options);
+  const auto held = device->allocate(16 << 10);
+  { const auto cached = device->allocate(40 << 10); }
+  CHECK(device->memory().reserved == 56 << 10);
+  { const auto other_size = device->allocate(20 << 10); }
+  CHECK(device->memory().reserved == 36 << 10);
+  const auto error = error_of([&] { (void)device->allocate(56 << 10); });
+  REQUIRE(error);
+  CHECK(error->code() == ExitCode::backend);
+  CHECK(contains(error->what(), "backend.memory_limit"));
+  CHECK(contains(error->what(), "65536"));
+  CHECK(device->memory().in_use == 16 << 10);
+  CHECK_THROWS_AS(device->allocate(56 << 10), OutOfMemory);
+  CHECK_NOTHROW(device->allocate(48 << 10));
+}
+
 TEST_CASE("the observer sees every operation with its name, and the count of operations grows") {
   const auto device = Device::open("reference");
   const Tensor x = vector_of(device, 4);

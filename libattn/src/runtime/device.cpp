@@ -48,8 +48,11 @@ std::uint64_t descriptor_hash(const attn_op& op, std::size_t params_bytes) {
 
 [[noreturn]] void fail_backend(const Backend& backend, const char* what, attn_status status,
                                const attn_error& error) {
-  fail(ExitCode::backend, "backend '{}': {}: {} (status {})", backend.name(), what,
-       error.message[0] != '\0' ? error.message : "no reason given", static_cast<int>(status));
+  const std::string message =
+      fmt::format("backend '{}': {}: {} (status {})", backend.name(), what,
+                  error.message[0] != '\0' ? error.message : "no reason given", static_cast<int>(status));
+  if (status == ATTN_OUT_OF_MEMORY) throw OutOfMemory(message);
+  throw Error(ExitCode::backend, message);
 }
 
 attn_error no_error() {
@@ -117,16 +120,7 @@ std::shared_ptr<Storage> Device::allocate(std::size_t bytes) {
     data = cached.back();
     cached.pop_back();
   } else {
-    attn_error error = no_error();
-    attn_status status = backend_->table().allocate(context_, rounded, &data, &error);
-    if (status == ATTN_OUT_OF_MEMORY) {
-      release_cache();
-      status = backend_->table().allocate(context_, rounded, &data, &error);
-    }
-    if (status != ATTN_OK) {
-      fail(ExitCode::backend, "backend '{}' cannot allocate {} bytes (in use {}, reserved {}): {}",
-           backend_->name(), rounded, memory_.in_use, memory_.reserved, error.message);
-    }
+    data = allocate_from_backend(rounded, "");
     ++memory_.allocations;
     memory_.reserved += rounded;
   }
@@ -138,6 +132,32 @@ std::shared_ptr<Storage> Device::allocate(std::size_t bytes) {
 void Device::release(void* data, std::size_t bytes) noexcept {
   memory_.in_use -= bytes;
   free_[bytes].push_back(data);
+}
+
+void* Device::allocate_from_backend(std::size_t bytes, const char* what) {
+  const auto within_limit = [&] {
+    return options_.memory_limit == 0 || memory_.reserved + workspace_bytes_ + bytes <= options_.memory_limit;
+  };
+  const auto message = [&](const std::string& reason) {
+    return fmt::format("backend '{}' cannot allocate {}{} bytes (in use {}, reserved {}): {}",
+                       backend_->name(), what, bytes, memory_.in_use, memory_.reserved, reason);
+  };
+  if (!within_limit()) release_cache();
+  if (!within_limit()) {
+    throw OutOfMemory(message(
+        fmt::format("the limit of {} bytes is reached; raise backend.memory_limit, or make batches smaller",
+                    options_.memory_limit)));
+  }
+  void* data = nullptr;
+  attn_error error = no_error();
+  attn_status status = backend_->table().allocate(context_, bytes, &data, &error);
+  if (status == ATTN_OUT_OF_MEMORY) {
+    release_cache();
+    status = backend_->table().allocate(context_, bytes, &data, &error);
+  }
+  if (status == ATTN_OUT_OF_MEMORY) throw OutOfMemory(message(error.message));
+  if (status != ATTN_OK) throw Error(ExitCode::backend, message(error.message));
+  return data;
 }
 
 void Device::release_cache() {
@@ -187,15 +207,18 @@ bool Device::supports(const attn_op& op, std::size_t params_bytes, std::string* 
 void Device::need_workspace(std::size_t bytes) {
   if (bytes <= workspace_bytes_) return;
   flush();
-  attn_error error = no_error();
   if (workspace_ != nullptr) {
     synchronize();
     backend_->table().release(context_, workspace_);
     workspace_ = nullptr;
     workspace_bytes_ = 0;
   }
-  const attn_status status = backend_->table().allocate(context_, bytes, &workspace_, &error);
-  if (status != ATTN_OK) fail_backend(*backend_, "allocating the workspace", status, error);
+  try {
+    workspace_ = allocate_from_backend(bytes, "a workspace of ");
+  } catch (const Error&) {
+    support_.clear();  // the operations that count on the former workspace have to ask again
+    throw;
+  }
   workspace_bytes_ = bytes;
 }
 

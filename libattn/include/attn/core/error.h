@@ -31,6 +31,12 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+/// A device has no memory left for what was asked of it. Smaller pieces of the same work may fit.
+class OutOfMemory : public Error {
+ public:
+  explicit OutOfMemory(const std::string& message) : Error(ExitCode::backend, message) {}
+};
+
 /// Throws Error with a message in fmt's format.
 template<typename... Args>
 [[noreturn]] void fail(ExitCode code, fmt::format_string<Args...> format, Args&&... args) {

@@ -18,6 +18,7 @@ struct DeviceOptions {
   int threads = 1;  ///< CPU threads; 0 leaves the choice to the backend
   bool deterministic = true;
   bool allow_tf32 = false;
+  std::size_t memory_limit = 0;  ///< bytes that may be held, cache and workspace counted; 0: no limit
 };
 
 /// What a device has been asked for so far; sizes in bytes.
@@ -70,8 +71,9 @@ class Device : public std::enable_shared_from_this<Device> {
   const DeviceOptions& options() const noexcept { return options_; }
   const std::string& name() const noexcept { return name_; }
 
-  /// A buffer with undefined contents, from the cache if one of its size class is free. Throws Error(backend)
-  /// with the sizes if memory is exhausted.
+  /// A buffer with undefined contents, from the cache if one of its size class is free. Where memory or
+  /// DeviceOptions::memory_limit is exhausted, the cache is given back first. Throws OutOfMemory with the
+  /// sizes if that does not help.
   std::shared_ptr<Storage> allocate(std::size_t bytes);
   /// Gives cached buffers back to the backend.
   void release_cache();
@@ -85,7 +87,8 @@ class Device : public std::enable_shared_from_this<Device> {
   bool supports(const attn_op& op, std::size_t params_bytes, std::string* why_not = nullptr);
 
   /// Runs an operation, or queues it on a device that the host cannot see into. Descriptor and params are
-  /// copied; `name` is for messages. Throws Error(backend) naming the operation if the backend fails.
+  /// copied; `name` is for messages. Throws Error(backend) naming the operation if the backend fails, which
+  /// is OutOfMemory where memory is the reason.
   void enqueue(const attn_op& op, std::size_t params_bytes, const char* name);
   /// Hands all queued operations to the backend.
   void flush();
@@ -116,6 +119,8 @@ class Device : public std::enable_shared_from_this<Device> {
   void release(void* data, std::size_t bytes) noexcept;
   void run_batch(const attn_op* ops, std::uint32_t count, const char* const* names);
   void need_workspace(std::size_t bytes);
+  /// `what` stands before the size in messages.
+  void* allocate_from_backend(std::size_t bytes, const char* what);
 
   std::shared_ptr<const Backend> backend_;
   DeviceOptions options_;
