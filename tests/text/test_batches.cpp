@@ -70,16 +70,16 @@ TEST_CASE("fixed steps cut ids and eos and pad the rest, as in the book") {
   CHECK(batch.source_valid_lengths == Ids{3, 3});
   CHECK(batch.labels == Ids{8, 3, 1, 8, 9, 3});
   CHECK(batch.decoder_input == Ids{2, 8, 3, 2, 8, 9});
-  CHECK(corpus.source().cropped_lines == std::vector<std::size_t>{1, 2});
-  CHECK(corpus.target().cropped_lines.empty());
+  CHECK(corpus.source().cropped_lines.first == std::vector<std::size_t>{1, 2});
+  CHECK(corpus.target().cropped_lines.count == 0);
 }
 
 TEST_CASE("a sentence beyond the maximal length is cropped, keeps its eos and is counted") {
   EncodedCorpus corpus({.max_length = 3});
   corpus.add({4, 5, 6, 7}, {8, 9}, 12);
-  CHECK(corpus.source().rows[0] == Ids{4, 5, 3});
-  CHECK(corpus.target().rows[0] == Ids{8, 9, 3});
-  CHECK(corpus.source().cropped_lines == std::vector<std::size_t>{12});
+  CHECK(corpus.pair(0).source == Ids{4, 5, 3});
+  CHECK(corpus.pair(0).target == Ids{8, 9, 3});
+  CHECK(corpus.source().cropped_lines.first == std::vector<std::size_t>{12});
   CHECK(corpus.source().tokens == 4);
 }
 
@@ -90,8 +90,8 @@ TEST_CASE("encoding counts unknown tokens of each side") {
   const Vocabulary a = Vocabulary::from_tokens(source[0]);
   const Vocabulary b = Vocabulary::from_tokens(std::vector<std::string>{"b"});
   const EncodedCorpus corpus(source, target, lines, a, b);
-  CHECK(corpus.source().rows[0] == Ids{4, 5, 3});
-  CHECK(corpus.target().rows[0] == Ids{4, 4, 0, 3});
+  CHECK(corpus.pair(0).source == Ids{4, 5, 3});
+  CHECK(corpus.pair(0).target == Ids{4, 4, 0, 3});
   CHECK(corpus.source().unknown == 0);
   CHECK(corpus.target().unknown == 1);
   CHECK(corpus.line(0) == 9);

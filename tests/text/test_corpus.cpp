@@ -21,8 +21,8 @@ TEST_CASE(
   CHECK(corpus.pairs[0].target == "Va !");
   CHECK(corpus.pairs[0].line == 1);
   CHECK(corpus.pairs[1].line == 5);
-  CHECK(corpus.blank_lines == 2);
-  CHECK(corpus.one_sided_lines == 1);
+  CHECK(corpus.blank_lines.count == 2);
+  CHECK(corpus.one_sided_lines.count == 1);
   REQUIRE(corpus.reports.size() == 1);
   CHECK(corpus.reports[0].carriage_returns == 1);
 }
@@ -99,8 +99,8 @@ TEST_CASE("parallel files give line i of both, gzip or not") {
   CHECK(corpus.pairs[1].source == "three\tx");
   CHECK(corpus.pairs[1].target == "trois");
   CHECK(corpus.pairs[1].line == 3);
-  CHECK(corpus.blank_lines == 1);
-  CHECK(corpus.one_sided_lines == 1);
+  CHECK(corpus.blank_lines.count == 1);
+  CHECK(corpus.one_sided_lines.count == 1);
   CHECK(corpus.reports.size() == 2);
 }
 

@@ -65,12 +65,12 @@ PreparedCorpus encoded(Corpus corpus, const Sentences& source, const Sentences& 
 
 void note_side(const PreparedCorpus& prepared, const EncodedSide& side, const char* name,
                std::vector<std::string>& findings) {
-  if (side.cropped_lines.empty()) return;
-  const std::size_t shown = std::min<std::size_t>(5, side.cropped_lines.size());
+  if (side.cropped_lines.count == 0) return;
+  const std::size_t shown = std::min<std::size_t>(5, side.cropped_lines.count);
   findings.push_back(fmt::format("{}: {} {} sentences are cropped (lines {}{})", prepared.corpus.name,
-                                 side.cropped_lines.size(), name,
-                                 fmt::join(std::span(side.cropped_lines).first(shown), ", "),
-                                 side.cropped_lines.size() > shown ? ", ..." : ""));
+                                 side.cropped_lines.count, name,
+                                 fmt::join(std::span(side.cropped_lines.first).first(shown), ", "),
+                                 side.cropped_lines.count > shown ? ", ..." : ""));
 }
 
 void note(const PreparedCorpus& prepared, std::vector<std::string>& findings) {
@@ -78,11 +78,11 @@ void note(const PreparedCorpus& prepared, std::vector<std::string>& findings) {
   for (const TextReport& report : corpus.reports) {
     if (const auto warning = report.warning()) findings.push_back(*warning);
   }
-  if (corpus.blank_lines > 0)
-    findings.push_back(fmt::format("{}: {} blank lines are skipped", corpus.name, corpus.blank_lines));
-  if (corpus.one_sided_lines > 0) {
+  if (corpus.blank_lines.count > 0)
+    findings.push_back(fmt::format("{}: {} blank lines are skipped", corpus.name, corpus.blank_lines.count));
+  if (corpus.one_sided_lines.count > 0) {
     findings.push_back(fmt::format("{}: {} lines with text on one side only are skipped", corpus.name,
-                                   corpus.one_sided_lines));
+                                   corpus.one_sided_lines.count));
   }
   note_side(prepared, prepared.encoded.source(), "source", findings);
   note_side(prepared, prepared.encoded.target(), "target", findings);
@@ -90,14 +90,16 @@ void note(const PreparedCorpus& prepared, std::vector<std::string>& findings) {
 
 // Over ids and line breaks, so that it changes exactly when training would.
 std::string digest(const EncodedCorpus& corpus) {
-  std::string bytes;
-  for (const EncodedSide* side : {&corpus.source(), &corpus.target()}) {
-    for (const auto& row : side->rows) {
-      for (const std::int32_t id : row) bytes += fmt::format("{} ", id);
-      bytes += '\n';
+  Sha256 hash;
+  for (const auto side : {&EncodedPair::source, &EncodedPair::target}) {
+    std::string bytes;
+    for (std::size_t i = 0; i < corpus.size(); ++i) {
+      bytes.clear();
+      for (const std::int32_t id : corpus.pair(i).*side) fmt::format_to(std::back_inserter(bytes), "{} ", id);
+      hash.update(bytes += '\n');
     }
   }
-  return sha256_hex(bytes);
+  return hash.hex_digest();
 }
 
 PreparedCorpus prepare_held_out(const CorpusFiles& files, const DataConfig& config,

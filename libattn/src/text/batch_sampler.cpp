@@ -28,25 +28,26 @@ BatchSampler::BatchSampler(const EncodedCorpus& corpus, BatchOptions options, st
   if (corpus.size() == 0) fail(ExitCode::input_data, "there are no sentence pairs to make batches of");
 }
 
-std::vector<std::vector<std::size_t>> BatchSampler::split(std::span<const std::size_t> order) const {
-  std::vector<std::vector<std::size_t>> batches;
-  std::size_t source_steps = 0;
-  std::size_t target_steps = 0;
-  for (const std::size_t index : order) {
-    source_steps = std::max(source_steps, corpus_->source().rows[index].size());
-    target_steps = std::max(target_steps, corpus_->target().rows[index].size());
-    const std::size_t grown = batches.empty() ? 0 : batches.back().size() + 1;
-    const bool fits =
-        grown > 0 && (options_.batch_size ? grown <= *options_.batch_size
-                                          : grown * (source_steps + target_steps) <= *options_.batch_tokens);
-    if (!fits) {
-      batches.emplace_back();
-      source_steps = corpus_->source().rows[index].size();
-      target_steps = corpus_->target().rows[index].size();
+void BatchSampler::split(std::span<const std::size_t> order, BatchPlan::Range part,
+                         std::vector<BatchPlan::Range>& batches) const {
+  PairLength longest;
+  std::size_t begin = part.begin;
+  for (std::size_t i = part.begin; i < part.end; ++i) {
+    const PairLength& length = corpus_->length(order[i]);
+    const PairLength wider{std::max(longest.source, length.source), std::max(longest.target, length.target)};
+    const std::size_t grown = i - begin + 1;
+    const bool fits = options_.batch_size
+                          ? grown <= *options_.batch_size
+                          : grown * (std::size_t{wider.source} + wider.target) <= *options_.batch_tokens;
+    if (fits || i == begin) {
+      longest = wider;
+      continue;
     }
-    batches.back().push_back(index);
+    batches.push_back({begin, i});
+    begin = i;
+    longest = length;
   }
-  return batches;
+  batches.push_back({begin, part.end});
 }
 
 BatchPlan BatchSampler::epoch(std::uint64_t number) const {
@@ -54,24 +55,41 @@ BatchPlan BatchSampler::epoch(std::uint64_t number) const {
   std::vector<std::size_t> order(corpus_->size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (options_.shuffle) shuffle(std::span(order), generator);
-  if (!options_.sort_by_length) return {*corpus_, split(order)};
-
+  std::vector<BatchPlan::Range> batches;
+  if (!options_.sort_by_length) {
+    split(order, {0, order.size()}, batches);
+    return {*corpus_, std::move(order), std::move(batches)};
+  }
   const auto shorter = [&](std::size_t a, std::size_t b) {
-    const auto key = [&](std::size_t i) {
-      return std::pair(corpus_->target().rows[i].size(), corpus_->source().rows[i].size());
-    };
-    return key(a) < key(b);
+    const PairLength &first = corpus_->length(a), &second = corpus_->length(b);
+    return std::pair(first.target, first.source) < std::pair(second.target, second.source);
   };
-  std::vector<std::vector<std::size_t>> batches;
   const std::size_t window = options_.shuffle ? options_.sort_window : order.size();
   for (std::size_t begin = 0; begin < order.size(); begin += window) {
-    const std::span<std::size_t> part =
-        std::span(order).subspan(begin, std::min(window, order.size() - begin));
-    std::stable_sort(part.begin(), part.end(), shorter);
-    for (auto& batch : split(part)) batches.push_back(std::move(batch));
+    const BatchPlan::Range part{begin, std::min(begin + window, order.size())};
+    const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::stable_sort(at(part.begin), at(part.end), shorter);
+    split(order, part, batches);
   }
   if (options_.shuffle) shuffle(std::span(batches), generator);
-  return {*corpus_, std::move(batches)};
+  return {*corpus_, std::move(order), std::move(batches)};
+}
+
+std::size_t BatchPlan::positions(std::size_t k) const {
+  PairLength longest;
+  for (const std::size_t index : indices(k)) {
+    longest.source = std::max(longest.source, corpus_->length(index).source);
+    longest.target = std::max(longest.target, corpus_->length(index).target);
+  }
+  return indices(k).size() * (std::size_t{longest.source} + longest.target);
+}
+
+double BatchPlan::padding() const {
+  std::size_t all = 0, filled = 0;
+  for (std::size_t k = 0; k < size(); ++k) all += positions(k);
+  for (const std::size_t index : order_)
+    filled += std::size_t{corpus_->length(index).source} + corpus_->length(index).target;
+  return 1.0 - static_cast<double>(filled) / static_cast<double>(std::max<std::size_t>(1, all));
 }
 
 }  // namespace attn

@@ -53,40 +53,43 @@ std::string unescape(std::string_view escaped) {
   return token;
 }
 
-struct Count {
-  std::string_view token;
-  std::size_t count = 0;
-};
-
-std::vector<Count> count_tokens(std::span<const std::vector<std::string>> sentences) {
-  std::vector<Count> counts;
-  std::unordered_map<std::string_view, std::size_t> positions;
-  for (const auto& sentence : sentences) {
-    for (const std::string& token : sentence) {
-      const auto [entry, inserted] = positions.try_emplace(token, counts.size());
-      if (inserted) counts.push_back({token, 0});
-      ++counts[entry->second].count;
-    }
-  }
-  return counts;
-}
-
 }  // namespace
 
+void TokenCounts::add(const std::string& token, std::size_t count) {
+  const auto [entry, inserted] = positions_.try_emplace(token, counts_.size());
+  if (inserted) counts_.push_back({&entry->first, 0});
+  counts_[entry->second].count += count;
+}
+
+void TokenCounts::add(std::span<const std::string> tokens) {
+  for (const std::string& token : tokens) add(token, 1);
+}
+
+void TokenCounts::add(const TokenCounts& later) {
+  for (const auto& [token, count] : later.counts_) add(*token, count);
+}
+
 Vocabulary Vocabulary::build(std::span<const std::vector<std::string>> sentences, std::size_t min_frequency,
+                             std::optional<std::size_t> max_size) {
+  TokenCounts counts;
+  for (const auto& sentence : sentences) counts.add(sentence);
+  return build(counts, min_frequency, max_size);
+}
+
+Vocabulary Vocabulary::build(const TokenCounts& token_counts, std::size_t min_frequency,
                              std::optional<std::size_t> max_size) {
   if (max_size && *max_size <= static_cast<std::size_t>(special_count)) {
     fail(ExitCode::config,
          "a vocabulary of at most {} entries has no room beside the {} special tokens; allow 5 or more",
          *max_size, special_count);
   }
-  std::vector<Count> counts = count_tokens(sentences);
+  auto counts = token_counts.counts_;
   std::stable_sort(counts.begin(), counts.end(),
-                   [](const Count& a, const Count& b) { return a.count > b.count; });
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
   Vocabulary vocabulary;
   for (const auto& [token, count] : counts) {
     if (count < min_frequency || (max_size && vocabulary.size() == *max_size)) break;
-    if (!token.empty()) vocabulary.append(std::string(token));
+    if (!token->empty()) vocabulary.append(*token);
   }
   return vocabulary;
 }
@@ -168,7 +171,11 @@ std::string Vocabulary::fingerprint() const {
 
 void require_coverage(const Vocabulary& vocabulary, std::span<const std::vector<std::string>> sentences,
                       std::string_view description, std::size_t min_frequency) {
-  const Coverage coverage = vocabulary.coverage(sentences);
+  require_coverage(vocabulary, vocabulary.coverage(sentences), description, min_frequency);
+}
+
+void require_coverage(const Vocabulary& vocabulary, const Coverage& coverage, std::string_view description,
+                      std::size_t min_frequency) {
   if (coverage.unknown < coverage.tokens) return;
   fail(ExitCode::input_data,
        "the vocabulary ({} entries, minimum frequency {}) knows none of the {} tokens of {}; lower the "

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "attn/text/corpus.h"
+#include "attn/text/lines.h"
 #include "attn/text/tokenizer.h"
 #include "attn/text/vocabulary.h"
 
@@ -40,13 +42,42 @@ struct EncodingOptions {
 
 /// One side of a corpus as ids, and what was cropped and unknown in it.
 struct EncodedSide {
-  std::vector<std::vector<std::int32_t>> rows;  ///< each ends in eos unless cut by EncodingOptions::steps
-  std::size_t tokens = 0;                       ///< of the text before cropping, eos not counted
-  std::size_t unknown = 0;                      ///< of these, outside the vocabulary
-  std::vector<std::size_t> cropped_lines;       ///< lines of the sentences that were cut or cropped
+  std::size_t tokens = 0;   ///< of the text before cropping, eos not counted
+  std::size_t unknown = 0;  ///< of these, outside the vocabulary
+  LineList cropped_lines;   ///< lines of the sentences that were cut or cropped
+};
+
+/// Makes the ids of a sentence a row: appends eos, then cuts or crops as `options` say. Counts in `side`.
+void finish_row(std::vector<std::int32_t>& ids, std::size_t line, const EncodingOptions& options,
+                EncodedSide& side);
+
+/// A sentence pair as ids; each row ends in eos unless cut by EncodingOptions::steps.
+struct EncodedPair {
+  std::vector<std::int32_t> source, target;
+  std::size_t line = 0;
+};
+
+/// Lengths of the rows of a pair, eos counted.
+struct PairLength {
+  std::uint32_t source = 0, target = 0;
+};
+
+/// Rows of ids that lie outside memory.
+class PairStorage {
+ public:
+  virtual ~PairStorage() = default;
+
+  /// Lengths of all pairs.
+  virtual std::vector<PairLength> lengths() const = 0;
+
+  /// Copies the rows of a pair to `source` and `target`, which have its lengths, and returns its line.
+  virtual std::size_t read(std::size_t index, std::span<std::int32_t> source,
+                           std::span<std::int32_t> target) const = 0;
 };
 
 /// Sentence pairs as ids, ready to be made into batches.
+/// Its rows are in memory, or in a storage of which only the lengths are kept, 8 bytes a pair. Batches are
+/// the same.
 class EncodedCorpus {
  public:
   /// Throws Error (config) when both limits are set or one is 0.
@@ -58,13 +89,19 @@ class EncodedCorpus {
                 const Vocabulary& source_vocabulary, const Vocabulary& target_vocabulary,
                 EncodingOptions options = {});
 
-  /// Appends a pair of ids without eos, which is added here.
+  /// The pairs of a storage, with what was counted when its rows were made with these options.
+  EncodedCorpus(std::shared_ptr<const PairStorage> storage, EncodingOptions options, EncodedSide source,
+                EncodedSide target);
+
+  /// Appends a pair of ids without eos, which is added here. Not for a corpus with a storage.
   void add(std::vector<std::int32_t> source, std::vector<std::int32_t> target, std::size_t line);
 
-  std::size_t size() const noexcept { return lines_.size(); }
+  std::size_t size() const noexcept { return lengths_.size(); }
   const EncodedSide& source() const noexcept { return source_; }
   const EncodedSide& target() const noexcept { return target_; }
-  std::size_t line(std::size_t index) const { return lines_.at(index); }
+  const PairLength& length(std::size_t index) const { return lengths_.at(index); }
+  EncodedPair pair(std::size_t index) const;
+  std::size_t line(std::size_t index) const { return pair(index).line; }
 
   /// Labels an epoch, eos counted, padding not.
   std::int64_t target_tokens() const noexcept { return target_tokens_; }
@@ -73,12 +110,16 @@ class EncodedCorpus {
   Batch make_batch(std::span<const std::size_t> indices) const;
 
  private:
-  void add_row(EncodedSide& side, std::vector<std::int32_t> ids, std::size_t line) const;
+  std::size_t copy(std::size_t index, std::span<std::int32_t> source, std::span<std::int32_t> target) const;
 
   EncodingOptions options_;
   EncodedSide source_;
   EncodedSide target_;
-  std::vector<std::size_t> lines_;
+  std::vector<PairLength> lengths_;
+  // In memory: rows of each pair, source before target, and where they begin. Otherwise empty.
+  std::vector<std::int32_t> ids_;
+  std::vector<std::size_t> begins_, lines_;
+  std::shared_ptr<const PairStorage> storage_;
   std::int64_t target_tokens_ = 0;
 };
 
@@ -101,19 +142,34 @@ struct BatchOptions {
 /// The batches of one epoch, addressed by number so that training can go on at batch k.
 class BatchPlan {
  public:
-  BatchPlan(const EncodedCorpus& corpus, std::vector<std::vector<std::size_t>> batches)
-      : corpus_(&corpus), batches_(std::move(batches)) {}
+  /// A batch: positions [begin, end) of the order.
+  struct Range {
+    std::size_t begin = 0, end = 0;
+  };
+
+  BatchPlan(const EncodedCorpus& corpus, std::vector<std::size_t> order, std::vector<Range> batches)
+      : corpus_(&corpus), order_(std::move(order)), batches_(std::move(batches)) {}
 
   std::size_t size() const noexcept { return batches_.size(); }
 
   /// The indices into the corpus of batch `k`.
-  std::span<const std::size_t> indices(std::size_t k) const { return batches_.at(k); }
+  std::span<const std::size_t> indices(std::size_t k) const {
+    const Range& range = batches_.at(k);
+    return std::span(order_).subspan(range.begin, range.end - range.begin);
+  }
 
-  Batch batch(std::size_t k) const { return corpus_->make_batch(batches_.at(k)); }
+  Batch batch(std::size_t k) const { return corpus_->make_batch(indices(k)); }
+
+  /// Positions of batch `k`, padding counted: sentences * (source + target columns).
+  std::size_t positions(std::size_t k) const;
+
+  /// Share of the positions of all batches that is padding.
+  double padding() const;
 
  private:
   const EncodedCorpus* corpus_;
-  std::vector<std::vector<std::size_t>> batches_;
+  std::vector<std::size_t> order_;
+  std::vector<Range> batches_;
 };
 
 /// Makes the plan of each epoch. The order depends on the corpus, the options, the seed and the number of the
@@ -127,7 +183,8 @@ class BatchSampler {
   BatchPlan epoch(std::uint64_t number) const;
 
  private:
-  std::vector<std::vector<std::size_t>> split(std::span<const std::size_t> order) const;
+  void split(std::span<const std::size_t> order, BatchPlan::Range part,
+             std::vector<BatchPlan::Range>& batches) const;
 
   const EncodedCorpus* corpus_;
   BatchOptions options_;

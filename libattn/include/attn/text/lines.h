@@ -9,6 +9,19 @@
 
 namespace attn {
 
+/// In how many lines something was found, and the first of them.
+struct LineList {
+  static constexpr std::size_t most = 10;  ///< lines that are kept
+
+  std::size_t count = 0;
+  std::vector<std::size_t> first;  ///< counted from 1, in the order in which they were added
+
+  void add(std::size_t line) {
+    ++count;
+    if (first.size() < most) first.push_back(line);
+  }
+};
+
 /// What a reader met in a text, for the log: nothing in it stops the work.
 struct TextReport {
   std::string name;                            ///< file name, or "standard input"

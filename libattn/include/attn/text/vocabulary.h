@@ -19,6 +19,35 @@ struct Coverage {
   }
 };
 
+/// How often each token occurs in a text, in the order of first appearance.
+class TokenCounts {
+ public:
+  TokenCounts() = default;
+  TokenCounts(TokenCounts&&) = default;
+  TokenCounts& operator=(TokenCounts&&) = default;
+
+  void add(std::span<const std::string> tokens);
+  /// Adds the counts of a text that follows this one.
+  void add(const TokenCounts& later);
+
+ private:
+  friend class Vocabulary;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  struct Count {
+    const std::string* token;  ///< a key of positions_
+    std::size_t count;
+  };
+  void add(const std::string& token, std::size_t count);
+
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> positions_;
+  std::vector<Count> counts_;
+};
+
 /// Tokens and their ids. Ids 0 to 3 are the special tokens; the others follow by falling frequency, ties by
 /// first appearance. No text maps to a special token: a literal "<eos>" or "<pad>" in a text is an ordinary
 /// token (with its own entry when frequent enough), so special tokens are reached only by id.
@@ -37,6 +66,10 @@ class Vocabulary {
   /// frequent ones until there are `max_size` entries, special tokens included. Throws Error (config) for
   /// max_size < 5.
   static Vocabulary build(std::span<const std::vector<std::string>> sentences, std::size_t min_frequency = 1,
+                          std::optional<std::size_t> max_size = std::nullopt);
+
+  /// The same from counts.
+  static Vocabulary build(const TokenCounts& counts, std::size_t min_frequency = 1,
                           std::optional<std::size_t> max_size = std::nullopt);
 
   /// The vocabulary whose ids from 4 on are `tokens`. Throws Error (input_data) for an empty or repeated
@@ -98,5 +131,9 @@ class Vocabulary {
 /// nothing but <unk>. `description` names the text, and `min_frequency` what the vocabulary was built with.
 void require_coverage(const Vocabulary& vocabulary, std::span<const std::vector<std::string>> sentences,
                       std::string_view description, std::size_t min_frequency);
+
+/// The same for a text whose coverage by `vocabulary` is known.
+void require_coverage(const Vocabulary& vocabulary, const Coverage& coverage, std::string_view description,
+                      std::size_t min_frequency);
 
 }  // namespace attn
