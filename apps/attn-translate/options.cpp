@@ -112,7 +112,7 @@ TranslatorOptions translator_options(const Options& options) {
   if (options.sample) search.sampling = options.sampling;
   translator.batch_tokens = options.batch_tokens;
   translator.batch_size = options.batch_size;
-  translator.alignments = options.alignments;
+  if (options.alignments) translator.alignments.emplace();
   check(search);
   return translator;
 }

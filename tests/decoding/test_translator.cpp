@@ -230,7 +230,7 @@ TEST_CASE("every target token is aligned with the source token that it attends t
       const ModelConfig config = small_configs()[type];
       const auto model = make_small_model(config, device);
       TranslatorOptions options;
-      options.alignments = true;
+      options.alignments.emplace();
       options.search.beam = options.search.n_best = 2;
       const auto translations = Translator(*model, config, text, options).translate(lines);
       options.batch_size = 1;
@@ -276,7 +276,7 @@ TEST_CASE("a model without attention cannot align") {
   const ModelConfig config = small_configs()[0];
   const auto model = make_small_model(config, Device::open("reference"));
   TranslatorOptions options;
-  options.alignments = true;
+  options.alignments.emplace();
   const auto error = error_of([&] { Translator(*model, config, text, options); });
   REQUIRE(error);
   CHECK(error->code() == ExitCode::usage);

@@ -1,10 +1,12 @@
 #include "attn/decoding/translator.h"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
+#include <new>
 #include <utility>
 
 #include "attn/core/error.h"
+#include "attn/decoding/alignment_words.h"
 #include "attn/decoding/forced.h"
 #include "attn/text/utf8.h"
 
@@ -13,6 +15,7 @@ namespace {
 
 EncodedLine encode(const std::string& line, const Tokenizer& tokenizer, const Vocabulary& vocabulary) {
   EncodedLine encoded;
+  encoded.text = line;
   encoded.tokens = tokenizer.tokenize(line);
   encoded.tokens_found = encoded.tokens.size();
   encoded.ids = vocabulary.encode(encoded.tokens);
@@ -57,23 +60,63 @@ SourceBatch make_source_batch(std::span<const EncodedLine* const> lines, std::op
   return batch;
 }
 
+// Turns weights between tokens into what was asked for.
+template<typename Aligned>
+void set_alignment(Aligned& aligned, AlignmentMatrix weights, const AlignmentOptions& options,
+                   const Tokenizer& tokenizer, const EncodedLine& source, const JoinedText& target) {
+  if (options.unit == AlignmentUnit::word) {
+    const std::vector<Token> source_tokens = tokenizer.tokenize_with_spans(source.text);
+    weights = word_weights(weights, {source.text, source_tokens}, {target.text, target.tokens});
+  }
+  aligned.alignment = links_of(weights, options);
+  if (options.kind == AlignmentKind::soft) aligned.alignment_weights = std::move(weights);
+}
+
 // Aligns the k-th best translation of every line that has one.
-void align(const TranslationModel& model, const TextProcessing& text, std::span<Translation> translations,
-           std::span<const std::size_t> indices, std::size_t k) {
+void align(const TranslationModel& model, const TextProcessing& text, const AlignmentOptions& options,
+           std::span<Translation> translations, std::span<const std::size_t> indices, std::size_t k) {
   std::vector<const EncodedLine*> sources;
   std::vector<std::vector<std::int32_t>> targets;
+  std::vector<bool> finished;
   std::vector<std::size_t> aligned;
   for (const std::size_t index : indices) {
     if (k >= translations[index].best.size()) continue;
+    const Hypothesis& hypothesis = translations[index].best[k].hypothesis;
     sources.push_back(&translations[index].source);
-    targets.push_back(translations[index].best[k].hypothesis.tokens);
+    targets.push_back(hypothesis.tokens);
+    finished.push_back(hypothesis.finished);
     aligned.push_back(index);
   }
   if (aligned.empty()) return;
   const SourceBatch source = make_source_batch(sources, text.steps);
-  auto links = attention_alignments(model, source.batch(), source.tokens, targets);
-  for (std::size_t i = 0; i < aligned.size(); ++i)
-    translations[aligned[i]].best[k].alignment = std::move(links[i]);
+  auto weights = attention_weights(model, source.batch(), source.tokens, targets, finished, options);
+  for (std::size_t i = 0; i < aligned.size(); ++i) {
+    TranslatedText& best = translations[aligned[i]].best[k];
+    set_alignment(best, std::move(weights[i]), options, text.source_tokenizer, *sources[i],
+                  text.target_tokenizer.detokenize_with_spans(best.tokens));
+  }
+}
+
+// Does a batch in one go; in halves if there is not enough memory, down to single lines, which are given up
+// if they do not fit either.
+template<typename Together, typename GiveUp>
+void with_memory_at_hand(const TranslationModel& model, std::span<const std::size_t> batch,
+                         const Together& together, const GiveUp& give_up) {
+  try {
+    together(batch);
+    return;
+  } catch (const OutOfMemory&) {
+    // Handled below, when what the attempt held is free again.
+  } catch (const std::bad_alloc&) {
+  }
+  model.device()->release_cache();
+  if (batch.size() == 1) {
+    give_up(batch.front());
+    return;
+  }
+  const std::size_t half = (batch.size() + 1) / 2;
+  with_memory_at_hand(model, batch.first(half), together, give_up);
+  with_memory_at_hand(model, batch.subspan(half), together, give_up);
 }
 
 }  // namespace
@@ -103,15 +146,11 @@ Translator::Translator(const TranslationModel& model, const ModelConfig& config,
   }
   if (options_.batch_tokens == 0 || options_.batch_size == 0u)
     fail(ExitCode::usage, "a batch must have room for at least one token and one line");
-  if (options_.alignments && !can_align(model)) {
-    fail(ExitCode::usage,
-         "this model has no attention, so that its translations cannot be aligned; use a model of type "
-         "seq2seq_attention or transformer");
-  }
+  if (options_.alignments) check(*options_.alignments, model);
 }
 
 EncodedLine Translator::encode_source(const std::string& line) const {
-  EncodedLine encoded = encode(line, text_.source_tokenizer, text_.source_vocabulary);
+  EncodedLine encoded = attn::encode(line, text_.source_tokenizer, text_.source_vocabulary);
   if (text_.steps) {
     crop(encoded, *text_.steps);
     if (encoded.ids.size() < *text_.steps) encoded.ids.push_back(Vocabulary::eos);
@@ -123,7 +162,7 @@ EncodedLine Translator::encode_source(const std::string& line) const {
 }
 
 EncodedLine Translator::encode_target(const std::string& line) const {
-  EncodedLine encoded = encode(line, text_.target_tokenizer, text_.target_vocabulary);
+  EncodedLine encoded = attn::encode(line, text_.target_tokenizer, text_.target_vocabulary);
   if (position_limit_) crop(encoded, *position_limit_ - 1);
   encoded.ids.push_back(Vocabulary::eos);
   return encoded;
@@ -193,7 +232,17 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
 }
 
 void Translator::translate_batch(std::span<Translation> translations,
-                                 std::span<const std::size_t> indices) const {
+                                 std::span<const std::size_t> batch) const {
+  with_memory_at_hand(
+      model_, batch, [&](std::span<const std::size_t> lines) { translate_together(translations, lines); },
+      [&](std::size_t line) {
+        translations[line].best.assign(1, {});
+        translations[line].out_of_memory = true;
+      });
+}
+
+void Translator::translate_together(std::span<Translation> translations,
+                                    std::span<const std::size_t> indices) const {
   std::vector<const EncodedLine*> sources;
   std::vector<std::uint64_t> numbers;
   for (const std::size_t index : indices) {
@@ -204,17 +253,20 @@ void Translator::translate_batch(std::span<Translation> translations,
   auto results = search(model_, source.batch(), options_.search, numbers);
   std::size_t most = 0;
   for (std::size_t i = 0; i < indices.size(); ++i) {
+    translations[indices[i]].best.clear();
     for (Hypothesis& hypothesis : results[i]) {
       TranslatedText best;
       best.tokens = text_.target_vocabulary.decode(hypothesis.tokens);
       best.text = text_.target_tokenizer.detokenize(best.tokens);
+      // A model that writes bytes may write this one, and one line would become two.
+      std::replace(best.text.begin(), best.text.end(), '\n', ' ');
       best.hypothesis = std::move(hypothesis);
       translations[indices[i]].best.push_back(std::move(best));
     }
     most = std::max(most, results[i].size());
   }
   if (!options_.alignments) return;
-  for (std::size_t k = 0; k < most; ++k) align(model_, text_, translations, indices, k);
+  for (std::size_t k = 0; k < most; ++k) align(model_, text_, *options_.alignments, translations, indices, k);
 }
 
 std::vector<ScoredLine> Translator::encode(std::span<const std::string> sources,
@@ -240,7 +292,17 @@ Translator::Batches Translator::batches(std::span<const ScoredLine> scored, std:
   return batches_of(lengths, 1, most_lines);
 }
 
-void Translator::score_batch(std::span<ScoredLine> scored, std::span<const std::size_t> indices) const {
+void Translator::score_batch(std::span<ScoredLine> scored, std::span<const std::size_t> batch) const {
+  with_memory_at_hand(
+      model_, batch, [&](std::span<const std::size_t> lines) { score_together(scored, lines); },
+      [&](std::size_t line) {
+        scored[line].token_log_probabilities.clear();
+        scored[line].log_probability = std::numeric_limits<double>::quiet_NaN();
+        scored[line].out_of_memory = true;
+      });
+}
+
+void Translator::score_together(std::span<ScoredLine> scored, std::span<const std::size_t> indices) const {
   std::vector<const EncodedLine*> lines;
   std::vector<std::vector<std::int32_t>> labels;
   for (const std::size_t index : indices) {
@@ -248,10 +310,24 @@ void Translator::score_batch(std::span<ScoredLine> scored, std::span<const std::
     labels.push_back(scored[index].target.ids);
   }
   const SourceBatch source = make_source_batch(lines, text_.steps);
-  std::vector<ForcedScore> scores = forced_scores(model_, source.batch(), labels);
+  Context context;
+  std::optional<AlignmentObserver> observer;
+  if (options_.alignments) {
+    const std::int64_t target_steps = make_decoder_input(labels).steps;
+    observer.emplace(model_, *options_.alignments, source.batch().size, source.steps, target_steps);
+    observer->watch(context);
+  }
+  std::vector<ForcedScore> scores = forced_scores(model_, source.batch(), labels, context);
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    scored[indices[i]].token_log_probabilities = std::move(scores[i].token_log_probabilities);
-    scored[indices[i]].log_probability = scores[i].log_probability;
+    ScoredLine& line = scored[indices[i]];
+    line.token_log_probabilities = std::move(scores[i].token_log_probabilities);
+    line.log_probability = scores[i].log_probability;
+    if (!observer) continue;
+    const EncodedLine& target = line.target;
+    set_alignment(line,
+                  observer->weights(i, target.tokens.size(), line.source.tokens.size(), target.ids.size()),
+                  *options_.alignments, text_.source_tokenizer, line.source,
+                  {target.text, text_.target_tokenizer.tokenize_with_spans(target.text)});
   }
 }
 

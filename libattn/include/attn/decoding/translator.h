@@ -20,14 +20,15 @@ struct TranslatorOptions {
   /// Most source positions a batch, padding and the hypotheses of the beam counted. A line that is longer is
   /// a batch of its own.
   std::size_t batch_tokens = 8192;
-  std::optional<std::size_t> batch_size;  ///< most lines a batch, as a further limit
-  bool alignments = false;                ///< find out which source token each target token attends to
+  std::optional<std::size_t> batch_size;       ///< most lines a batch, as a further limit
+  std::optional<AlignmentOptions> alignments;  ///< find out which source each target attends to
   /// Called after each batch with the number of lines that it held; may throw to stop the work.
   std::function<void(std::size_t lines)> after_batch;
 };
 
 /// A text line as ids for the model.
 struct EncodedLine {
+  std::string text;                 ///< the line
   std::vector<std::string> tokens;  ///< the source tokens that are used, without <eos>
   std::vector<std::int32_t> ids;    ///< their ids, and <eos> unless `steps` cut it off
   std::size_t tokens_found = 0;     ///< before cropping, without <eos>
@@ -39,13 +40,15 @@ struct TranslatedText {
   std::string text;
   std::vector<std::string> tokens;
   Hypothesis hypothesis;
-  std::vector<AlignmentLink> alignment;  ///< if asked for
+  std::vector<AlignmentLink> alignment;  ///< if asked for, with the numbers of tokens or words
+  AlignmentMatrix alignment_weights;     ///< of soft alignments
 };
 
 /// A line and its translations.
 struct Translation {
-  std::size_t line = 0;  ///< its number, from 1
-  bool blank = false;    ///< nothing but space: its translation is one empty text
+  std::size_t line = 0;        ///< its number, from 1
+  bool blank = false;          ///< nothing but space: its translation is one empty text
+  bool out_of_memory = false;  ///< not even alone did it fit: its translation is one empty text
   EncodedLine source;
   std::vector<TranslatedText> best;  ///< at least one, the best first
 
@@ -57,7 +60,10 @@ struct ScoredLine {
   std::size_t line = 0;  ///< its number, from 1
   EncodedLine source, target;
   std::vector<double> token_log_probabilities;  ///< of the target's tokens and its <eos>, in nats
-  double log_probability = 0.0;                 ///< their sum
+  double log_probability = 0.0;                 ///< their sum; not a number if out_of_memory
+  bool out_of_memory = false;                   ///< not even alone did it fit
+  std::vector<AlignmentLink> alignment;         ///< if asked for, with the numbers of tokens or words
+  AlignmentMatrix alignment_weights;            ///< of soft alignments
 };
 
 /// One sentence about a line that was cropped: its number, and its length before and after; nothing if it was
@@ -89,7 +95,7 @@ class Translator {
   /// Second: indices of the lines that are to be translated, of similar length in each batch and the longest
   /// first. At most `most_lines` a batch (0: as many as the options allow).
   Batches batches(std::span<const Translation> translations, std::size_t most_lines = 0) const;
-  /// Third: translates the lines of one batch. Touches no other line.
+  /// Third: translates the lines of one batch, in halves where memory is short. Touches no other line.
   void translate_batch(std::span<Translation> translations, std::span<const std::size_t> batch) const;
 
   /// The same three parts of score().
@@ -111,6 +117,8 @@ class Translator {
   const TranslatorOptions& options() const noexcept { return options_; }
 
  private:
+  void translate_together(std::span<Translation> translations, std::span<const std::size_t> batch) const;
+  void score_together(std::span<ScoredLine> scored, std::span<const std::size_t> batch) const;
   Batches batches_of(std::span<const std::size_t> lengths, std::size_t rows_a_line,
                      std::size_t most_lines) const;
 
