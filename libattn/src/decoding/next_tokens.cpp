@@ -12,67 +12,90 @@ namespace {
 
 constexpr std::int64_t tokens_never_emitted = 2;  // <pad> and <bos>
 
-bool is_identity(std::span<const std::int32_t> rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] != static_cast<std::int32_t>(i)) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 bool may_be_emitted(std::int32_t token) noexcept {
   return token != Vocabulary::pad && token != Vocabulary::bos;
 }
 
+// What the model says of one row.
+struct Row {
+  std::span<const double> values;  // of the best tokens
+  std::span<const std::int32_t> ids;
+  double normalizer = 0.0;
+};
+
+void add_allowed(const Row& row, std::size_t count, const TokenRules& rules,
+                 std::vector<Candidate>& candidates) {
+  const std::size_t before = candidates.size();
+  Candidate end_symbol;
+  for (std::size_t i = 0; i < row.ids.size() && candidates.size() - before < count; ++i) {
+    const Candidate candidate{row.ids[i], row.values[i] - row.normalizer};
+    if (candidate.token == Vocabulary::eos) end_symbol = candidate;
+    if (may_be_emitted(candidate.token) && !rules.bans(candidate.token)) candidates.push_back(candidate);
+  }
+  // Everything was looked at then, <eos> among it.
+  if (candidates.size() == before) candidates.push_back(end_symbol);
+}
+
+// Log-probabilities of the forced tokens, in the order of their rows.
+std::vector<double> forced_log_probabilities(const Tensor& logits, std::span<const TokenRules> rules) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(logits.size(0)), -1);
+  bool any = false;
+  for (std::size_t row = 0; row < rules.size(); ++row) {
+    labels[row] = rules[row].forced.value_or(-1);
+    any = any || rules[row].forced;
+  }
+  if (!any) return {};
+  const Tensor label_tensor =
+      Tensor::from<std::int32_t>(logits.shared_device(), std::span<const std::int32_t>(labels),
+                                 Shape{static_cast<std::int64_t>(labels.size())});
+  std::vector<double> values = ops::cross_entropy(logits, label_tensor).to_vector<double>();
+  for (double& value : values) value = -value;
+  return values;
+}
+
+std::size_t most_banned(std::span<const TokenRules> rules) {
+  std::size_t most = 0;
+  for (const TokenRules& rule : rules) most = std::max(most, rule.banned.size());
+  return most;
+}
+
+}  // namespace
+
 void fail_not_finite() {
   fail(ExitCode::input_data,
        "the model yields numbers that are not finite: its parameters are damaged or its training diverged; "
-       "use "
-       "an earlier checkpoint");
+       "use an earlier checkpoint");
 }
 
-CandidateRows best_candidates(const Tensor& logits, std::int64_t count) {
+CandidateRows best_candidates(const Tensor& logits, std::int64_t count, std::span<const TokenRules> rules) {
+  static const TokenRules no_rules;
   const std::int64_t vocabulary = logits.size(-1);
-  const std::int64_t found = std::min(count + tokens_never_emitted, vocabulary);
+  const std::int64_t found =
+      std::min(count + tokens_never_emitted + static_cast<std::int64_t>(most_banned(rules)), vocabulary);
   const auto [top_values, top_ids] = ops::top_k(logits, found);
   const std::vector<double> normalizers = ops::log_sum_exp(logits).to_vector<double>();
   const std::vector<double> values = top_values.to_vector<double>();
   const std::vector<std::int32_t> ids = top_ids.to_vector<std::int32_t>();
+  const std::vector<double> forced = forced_log_probabilities(logits, rules);
 
   CandidateRows rows;
-  rows.width = static_cast<std::size_t>(std::min(count, vocabulary - tokens_never_emitted));
-  rows.candidates.reserve(normalizers.size() * rows.width);
+  const auto width = static_cast<std::size_t>(found);
+  const auto wanted = static_cast<std::size_t>(std::min(count, vocabulary));
+  rows.candidates.reserve(normalizers.size() * wanted);
+  rows.ends.reserve(normalizers.size());
   for (std::size_t row = 0; row < normalizers.size(); ++row) {
     if (!std::isfinite(normalizers[row])) fail_not_finite();
-    std::size_t taken = 0;
-    for (std::size_t i = row * static_cast<std::size_t>(found); taken < rows.width; ++i) {
-      if (!may_be_emitted(ids[i])) continue;
-      rows.candidates.push_back({ids[i], values[i] - normalizers[row]});
-      ++taken;
+    const TokenRules& rule = rules.empty() ? no_rules : rules[row];
+    if (rule.forced) {
+      rows.candidates.push_back({*rule.forced, forced[row]});
+    } else {
+      add_allowed({std::span(values).subspan(row * width, width), std::span(ids).subspan(row * width, width),
+                   normalizers[row]},
+                  wanted, rule, rows.candidates);
     }
+    rows.ends.push_back(rows.candidates.size());
   }
   return rows;
-}
-
-Hypothesis make_hypothesis(std::vector<std::int32_t> tokens, double log_probability, bool finished,
-                           double length_penalty) {
-  const auto length = static_cast<std::int64_t>(tokens.size()) + (finished ? 1 : 0);
-  return {std::move(tokens), log_probability, log_probability / length_normalisation(length, length_penalty),
-          finished};
-}
-
-StepLimits step_limits(const SearchOptions& options, const TokenBatch& source) {
-  StepLimits limits;
-  for (const std::int32_t tokens : source.valid_lengths) {
-    limits.of_sentence.push_back(step_limit(options, tokens));
-    limits.longest = std::max(limits.longest, limits.of_sentence.back());
-  }
-  return limits;
-}
-
-void choose_rows(DecoderState& state, std::span<const std::int32_t> rows, std::size_t rows_before) {
-  if (rows.size() != rows_before || !is_identity(rows)) state.select_rows(rows);
 }
 
 }  // namespace attn

@@ -1,11 +1,11 @@
 #pragma once
-// What all searches share: the most probable next tokens of every row, and the bookkeeping of rows.
+// The most probable next tokens of every row.
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "attn/decoding/search.h"
 #include "attn/runtime/tensor.h"
+#include "decoding/token_rules.h"
 
 namespace attn {
 
@@ -15,36 +15,23 @@ struct Candidate {
   double log_probability = 0.0;
 };
 
-/// The best candidates of every row, by falling probability, then by id.
+/// The best candidates of every row, by falling probability, then by id; at least one of each.
 struct CandidateRows {
-  std::size_t width = 0;  ///< candidates a row
   std::vector<Candidate> candidates;
+  std::vector<std::size_t> ends;  ///< where each row's candidates end
   std::span<const Candidate> row(std::size_t index) const {
-    return std::span(candidates).subspan(index * width, width);
+    const std::size_t begin = index == 0 ? 0 : ends[index - 1];
+    return std::span(candidates).subspan(begin, ends[index] - begin);
   }
 };
 
-/// Whether a search may take this token.
-bool may_be_emitted(std::int32_t token) noexcept;
-
-/// The `count` most probable tokens (fewer if the vocabulary is smaller) of logits [rows, vocabulary].
-CandidateRows best_candidates(const Tensor& logits, std::int64_t count);
+/// The `count` most probable tokens (fewer if there are not so many) of logits [rows, vocabulary] that the
+/// rules of their row allow, and never <pad> and <bos>. `rules` is empty or has an entry for every row. Where
+/// nothing is allowed, <eos> is. A forced token is its row's only one. Probabilities are among all tokens.
+CandidateRows best_candidates(const Tensor& logits, std::int64_t count,
+                              std::span<const TokenRules> rules = {});
 
 /// Throws the error about numbers that are not finite.
 [[noreturn]] void fail_not_finite();
-
-/// The hypothesis of these tokens, scored.
-Hypothesis make_hypothesis(std::vector<std::int32_t> tokens, double log_probability, bool finished,
-                           double length_penalty);
-
-/// Steps that each sentence may take, and the most of them.
-struct StepLimits {
-  std::vector<std::int64_t> of_sentence;
-  std::int64_t longest = 0;
-};
-StepLimits step_limits(const SearchOptions& options, const TokenBatch& source);
-
-/// Makes row b what row `rows[b]` was, unless nothing changes.
-void choose_rows(DecoderState& state, std::span<const std::int32_t> rows, std::size_t rows_before);
 
 }  // namespace attn

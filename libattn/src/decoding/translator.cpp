@@ -138,7 +138,7 @@ Translator::Translator(const TranslationModel& model, const ModelConfig& config,
   // As in the book, which decodes as many steps as a source has.
   if (options_.search.max_length == 0 && text.steps)
     options_.search.max_length = static_cast<std::int64_t>(*text.steps);
-  check(options_.search);
+  check(options_.search, model);
   if (config.encode_padding && !text.steps) {
     fail(ExitCode::config,
          "a model that encodes padding (model.encode_padding) translates only with a fixed number of steps "
@@ -196,8 +196,8 @@ Translator::Batches Translator::batches_of(std::span<const std::size_t> lengths,
   return result;
 }
 
-std::vector<Translation> Translator::encode(std::span<const std::string> lines,
-                                            std::size_t first_line) const {
+std::vector<Translation> Translator::encode(std::span<const std::string> lines, std::size_t first_line,
+                                            std::span<const std::string> prefixes) const {
   std::vector<Translation> translations(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     Translation& translation = translations[i];
@@ -208,7 +208,31 @@ std::vector<Translation> Translator::encode(std::span<const std::string> lines,
     translation.best.resize(1);
     translation.best.front().hypothesis.finished = true;
   }
+  if (!prefixes.empty()) add_prefixes(translations, prefixes);
   return translations;
+}
+
+void Translator::add_prefixes(std::span<Translation> translations,
+                              std::span<const std::string> prefixes) const {
+  if (prefixes.size() != translations.size()) {
+    fail(ExitCode::input_data,
+         "{}: there are {} prefixes for {} lines; line i of one belongs to line i of "
+         "the other",
+         options_.prefix_name, prefixes.size(), translations.size());
+  }
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    Translation& translation = translations[i];
+    if (translation.blank || is_blank(prefixes[i])) continue;
+    translation.prefix = attn::encode(prefixes[i], text_.target_tokenizer, text_.target_vocabulary);
+    const std::int64_t limit =
+        step_limit(options_.search, static_cast<std::int64_t>(translation.source.ids.size()));
+    if (static_cast<std::int64_t>(translation.prefix.ids.size()) > limit) {
+      fail(ExitCode::input_data,
+           "{}:{}: this prefix has {} tokens and the translation may have {}; shorten it, or raise the limit "
+           "(--max-length, --max-length-ratio)",
+           options_.prefix_name, translation.line, translation.prefix.ids.size(), limit);
+    }
+  }
 }
 
 Translator::Batches Translator::batches(std::span<const Translation> translations,
@@ -221,9 +245,9 @@ Translator::Batches Translator::batches(std::span<const Translation> translation
   return batches_of(lengths, static_cast<std::size_t>(rows), most_lines);
 }
 
-std::vector<Translation> Translator::translate(std::span<const std::string> lines,
-                                               std::size_t first_line) const {
-  std::vector<Translation> translations = encode(lines, first_line);
+std::vector<Translation> Translator::translate(std::span<const std::string> lines, std::size_t first_line,
+                                               std::span<const std::string> prefixes) const {
+  std::vector<Translation> translations = encode(lines, first_line, prefixes);
   for (const auto& batch : batches(translations)) {
     translate_batch(translations, batch);
     if (options_.after_batch) options_.after_batch(batch.size());
@@ -245,12 +269,14 @@ void Translator::translate_together(std::span<Translation> translations,
                                     std::span<const std::size_t> indices) const {
   std::vector<const EncodedLine*> sources;
   std::vector<std::uint64_t> numbers;
+  std::vector<std::vector<std::int32_t>> prefixes;
   for (const std::size_t index : indices) {
     sources.push_back(&translations[index].source);
     numbers.push_back(translations[index].line);
+    prefixes.push_back(translations[index].prefix.ids);
   }
   const SourceBatch source = make_source_batch(sources, text_.steps);
-  auto results = search(model_, source.batch(), options_.search, numbers);
+  auto results = search(model_, source.batch(), options_.search, numbers, prefixes);
   std::size_t most = 0;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     translations[indices[i]].best.clear();

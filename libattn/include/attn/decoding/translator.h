@@ -22,6 +22,7 @@ struct TranslatorOptions {
   std::size_t batch_tokens = 8192;
   std::optional<std::size_t> batch_size;       ///< most lines a batch, as a further limit
   std::optional<AlignmentOptions> alignments;  ///< find out which source each target attends to
+  std::string prefix_name = "prefixes";        ///< the file that prefixes come from, for messages
   /// Called after each batch with the number of lines that it held; may throw to stop the work.
   std::function<void(std::size_t lines)> after_batch;
 };
@@ -50,6 +51,7 @@ struct Translation {
   bool blank = false;          ///< nothing but space: its translation is one empty text
   bool out_of_memory = false;  ///< not even alone did it fit: its translation is one empty text
   EncodedLine source;
+  EncodedLine prefix;                ///< what each translation begins with, without <eos>
   std::vector<TranslatedText> best;  ///< at least one, the best first
 
   const std::string& text() const { return best.front().text; }
@@ -86,12 +88,16 @@ class Translator {
 
   /// One result for each line, in the order of the lines. Lines are sorted by length and translated in
   /// batches. `first_line` is the number of the first line, from which also the random numbers of sampling
-  /// follow.
-  std::vector<Translation> translate(std::span<const std::string> lines, std::size_t first_line = 1) const;
+  /// follow. `prefixes` is empty, or has for each line the text that its translations begin with, blank:
+  /// none. A blank line stays blank whatever its prefix. Throws Error(input_data) for a prefix that is longer
+  /// than the translation may be, with its line, and for another number of prefixes than of lines.
+  std::vector<Translation> translate(std::span<const std::string> lines, std::size_t first_line = 1,
+                                     std::span<const std::string> prefixes = {}) const;
 
   /// The parts of translate(), for those who have several translators share the work. First: the lines as
   /// ids, and blank ones answered.
-  std::vector<Translation> encode(std::span<const std::string> lines, std::size_t first_line) const;
+  std::vector<Translation> encode(std::span<const std::string> lines, std::size_t first_line,
+                                  std::span<const std::string> prefixes = {}) const;
   /// Second: indices of the lines that are to be translated, of similar length in each batch and the longest
   /// first. At most `most_lines` a batch (0: as many as the options allow).
   Batches batches(std::span<const Translation> translations, std::size_t most_lines = 0) const;
@@ -117,6 +123,7 @@ class Translator {
   const TranslatorOptions& options() const noexcept { return options_; }
 
  private:
+  void add_prefixes(std::span<Translation> translations, std::span<const std::string> prefixes) const;
   void translate_together(std::span<Translation> translations, std::span<const std::size_t> batch) const;
   void score_together(std::span<ScoredLine> scored, std::span<const std::size_t> batch) const;
   Batches batches_of(std::span<const std::size_t> lengths, std::size_t rows_a_line,
