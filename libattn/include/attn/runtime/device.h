@@ -70,10 +70,12 @@ class Device : public std::enable_shared_from_this<Device> {
   const Backend& backend() const noexcept { return *backend_; }
   const DeviceOptions& options() const noexcept { return options_; }
   const std::string& name() const noexcept { return name_; }
+  /// Whether the host can read the device's memory, as that of a CPU.
+  bool host_accessible() const noexcept { return queue_bound_ == 1; }
 
   /// A buffer with undefined contents, from the cache if one of its size class is free. Where memory or
-  /// DeviceOptions::memory_limit is exhausted, the cache is given back first. Throws OutOfMemory with the
-  /// sizes if that does not help.
+  /// DeviceOptions::memory_limit is exhausted, or much more is cached than ever was in use, the cache is given
+  /// back first. Throws OutOfMemory with the sizes if that does not help.
   std::shared_ptr<Storage> allocate(std::size_t bytes);
   /// Gives cached buffers back to the backend.
   void release_cache();
