@@ -130,16 +130,31 @@ void visit_progress(Progress& progress, Visit&& visit) {
   visit("epochs_without_improvement", progress.epochs_without_improvement);
 }
 
+// Fields that files may lack: they are written, and count in the checksum, only if they are not 0.
+template<typename Progress, typename Visit>
+void visit_later_progress(Progress& progress, Visit&& visit) {
+  visit("validated_update", progress.validated_update);
+  visit("last_metric", progress.last_metric);
+  visit("split_batches", progress.split_batches);
+  visit("skipped_sentences", progress.skipped_sentences);
+}
+
 void add_progress(Sha256& digest, const TrainingProgress& progress) {
   visit_progress(progress,
                  [&](const char*, auto value) { digest.update(std::bit_cast<std::uint64_t>(value)); });
   digest.update(std::uint64_t{progress.has_best});
+  visit_later_progress(progress, [&](const char* name, auto value) {
+    if (value != 0) digest.update(name).update(std::bit_cast<std::uint64_t>(value));
+  });
 }
 
 void write_progress(hdf5::File& file, const TrainingProgress& progress, Sha256& digest) {
   hdf5::Group group = file.create_group("/trainer");
   visit_progress(progress, [&](const char* name, auto value) { group.set_attribute(name, value); });
   group.set_attribute("has_best", static_cast<std::uint8_t>(progress.has_best));
+  visit_later_progress(progress, [&](const char* name, auto value) {
+    if (value != 0) group.set_attribute(name, value);
+  });
   add_progress(digest, progress);
 }
 
@@ -148,6 +163,9 @@ TrainingProgress read_progress(const hdf5::File& file, Sha256& digest) {
   const hdf5::Group group = file.group("/trainer");
   visit_progress(progress, [&]<typename T>(const char* name, T& value) { value = group.attribute<T>(name); });
   progress.has_best = group.attribute<std::uint8_t>("has_best") != 0;
+  visit_later_progress(progress, [&]<typename T>(const char* name, T& value) {
+    if (group.has_attribute(name)) value = group.attribute<T>(name);
+  });
   add_progress(digest, progress);
   return progress;
 }
@@ -200,6 +218,43 @@ void read_moments(const hdf5::File& file, const Optimizer& optimizer, const Para
   }
 }
 
+constexpr const char* average_group = "/average";
+
+void write_average(hdf5::File& file, const MovingAverage& average, const ParameterStore& parameters) {
+  hdf5::Group group = file.create_group(average_group);
+  group.set_attribute("decay", average.decay());
+  Sha256 digest;
+  for (const ParameterHandle& parameter : parameters.all()) {
+    if (parameter->trainable)
+      write_tensor(group, object_path(parameter->path), parameters.part(average.values(), *parameter),
+                   digest);
+  }
+  file.set_attribute("average_sha256", digest.hex_digest());
+}
+
+// Into a tensor laid out like the store's.
+void read_average(const hdf5::File& file, const Tensor& values, const ParameterStore& parameters) {
+  const hdf5::Group group = file.group(average_group);
+  check_names_and_shapes(group, parameters, true, "averages of the parameters");
+  Sha256 digest;
+  for (const ParameterHandle& parameter : parameters.all()) {
+    if (parameter->trainable)
+      read_tensor(group, object_path(parameter->path), parameters.part(values, *parameter), digest);
+  }
+  check_digest(file, "average_sha256", digest.hex_digest(), "the averages of the parameters do");
+}
+
+void check_average(const hdf5::File& file, bool wanted) {
+  const bool found = file.exists(average_group);
+  if (found == wanted) return;
+  fail(
+      ExitCode::input_data,
+      "{} was trained {} a moving average of the parameters, the configuration asks for the contrary; resume "
+      "with training.ema_decay: {}, or start a new run",
+      file.file_name(), found ? "with" : "without",
+      found ? file.group(average_group).attribute<double>("decay") : 0.0);
+}
+
 // The optimizer's state must be of the kind that the configuration asks for.
 void check_optimizer(const hdf5::File& file, const Optimizer& optimizer) {
   if (!file.exists("/optimizer"))
@@ -225,6 +280,8 @@ void check_structure(const hdf5::File& file, const ModelConfig& wanted) {
   ModelConfig stored = read_model_config(file.group("/model"));
   stored.dropout = wanted.dropout;
   stored.feed_forward_dropout = wanted.feed_forward_dropout;
+  stored.embedding_dropout = wanted.embedding_dropout;
+  stored.attention_dropout = wanted.attention_dropout;
   const std::vector<std::string> found = model_config_lines(stored), expected = model_config_lines(wanted);
   std::vector<std::string> differences;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -242,23 +299,11 @@ std::int64_t update_of(const fs::path& checkpoint) {
   return std::strtoll(name.c_str() + 7, nullptr, 10);
 }
 
-fs::path checkpoint_to_load(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return path;
-  fs::path best = path / "checkpoints" / "best.h5";
-  if (fs::exists(best, ignored)) return best;
-  fs::path latest = latest_checkpoint(path);
-  if (latest.empty()) {
-    fail(ExitCode::file, "{} has no checkpoint (looked for checkpoints/best.h5 and checkpoints/update-*.h5)",
-         path.string());
-  }
-  return latest;
-}
-
 }  // namespace
 
 void save_checkpoint(const fs::path& path, const TranslationSystem& system, const Optimizer* optimizer,
-                     const TrainingProgress& progress, const CheckpointOrigin& origin) {
+                     const TrainingProgress& progress, const CheckpointOrigin& origin,
+                     const MovingAverage* average) {
   const ParameterStore& parameters = system.model->parameters();
   hdf5::write_atomically(path, [&](hdf5::File& file) {
     hdf5::Header header{format, format_version};
@@ -281,6 +326,7 @@ void save_checkpoint(const fs::path& path, const TranslationSystem& system, cons
     }
     file.set_attribute("parameters_sha256", parameter_digest.hex_digest());
     file.set_attribute("description_sha256", description_digest(system));
+    if (average != nullptr) write_average(file, *average, parameters);
 
     Sha256 state_digest;
     if (optimizer != nullptr) write_optimizer(file, *optimizer, parameters, state_digest);
@@ -290,6 +336,7 @@ void save_checkpoint(const fs::path& path, const TranslationSystem& system, cons
     hdf5::Group data = file.create_group("/data");
     data.set_attribute("permutation_seed", origin.seed);
     data.set_attribute("corpus_sha256", origin.corpus_sha256);
+    if (!origin.averaged_from.empty()) file.write_strings("/meta/averaged_from", origin.averaged_from);
     data.set_attribute("steps", static_cast<std::uint64_t>(system.text.steps.value_or(0)));
     data.set_attribute("max_length", static_cast<std::uint64_t>(system.text.max_length.value_or(0)));
     write_side(file, "source", system.text.source_vocabulary, system.text.source_tokenizer);
@@ -316,12 +363,14 @@ TranslationSystem load_translation_system(const fs::path& path, const std::share
                               static_cast<std::int64_t>(system.text.target_vocabulary.size())};
   system.model = make_translation_model(system.config, sizes, device, type, 0);
   read_parameters(file, system.model->parameters());
+  if (file.exists(average_group))
+    read_average(file, system.model->parameters().flat(), system.model->parameters());
   system.checkpoint_sha256 = sha256_hex(read_file(checkpoint));
   return system;
 }
 
 TrainingProgress resume_from_checkpoint(const fs::path& path, TranslationSystem& system, Optimizer& optimizer,
-                                        const std::string& corpus_sha256) {
+                                        const std::string& corpus_sha256, const MovingAverage* average) {
   const hdf5::File file = hdf5::open_checked(path, format, format_version);
   const TextProcessing& text = system.text;
   const auto check_sides = [&] {
@@ -337,6 +386,7 @@ TrainingProgress resume_from_checkpoint(const fs::path& path, TranslationSystem&
          path.string());
   }
   check_optimizer(file, optimizer);
+  check_average(file, average != nullptr);
   check_structure(file, system.config);
   check_sides();
   read_parameters(file, system.model->parameters());
@@ -346,8 +396,39 @@ TrainingProgress resume_from_checkpoint(const fs::path& path, TranslationSystem&
   read_moments(file, optimizer, system.model->parameters(), digest);
   const TrainingProgress progress = read_progress(file, digest);
   check_digest(file, "state_sha256", digest.hex_digest(), "moments and progress do");
+  if (average != nullptr) read_average(file, average->values(), system.model->parameters());
   optimizer.restore_steps(steps);
   return progress;
+}
+
+CheckpointInformation read_checkpoint_information(const fs::path& path) {
+  const hdf5::File file = hdf5::open_checked(path, format, format_version);
+  CheckpointInformation information;
+  Sha256 ignored;
+  information.progress = read_progress(file, ignored);
+  information.origin.seed = file.group("/data").attribute<std::uint64_t>("permutation_seed");
+  information.origin.corpus_sha256 = file.group("/data").string_attribute("corpus_sha256");
+  if (file.exists("/meta/averaged_from"))
+    information.origin.averaged_from = file.read_strings("/meta/averaged_from");
+  const hdf5::Group model = file.group("/model");
+  const std::vector<std::string> parameters = model.dataset_paths();
+  if (!parameters.empty() && model.dataset(parameters.front()).type() == "f64")
+    information.dtype = DType::f64;
+  information.config_yaml = file.read_string("/meta/config_yaml");
+  return information;
+}
+
+fs::path checkpoint_to_load(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return path;
+  fs::path best = path / "checkpoints" / "best.h5";
+  if (fs::exists(best, ignored)) return best;
+  fs::path latest = latest_checkpoint(path);
+  if (latest.empty()) {
+    fail(ExitCode::file, "{} has no checkpoint (looked for checkpoints/best.h5 and checkpoints/update-*.h5)",
+         path.string());
+  }
+  return latest;
 }
 
 fs::path latest_checkpoint(const fs::path& run_directory) {

@@ -32,7 +32,12 @@ TokenBatch decoder_input_of(const Batch& batch) {
   return {batch.size, batch.target_steps, batch.decoder_input, batch.target_valid_lengths};
 }
 
-BatchLoss batch_loss(const TranslationModel::Logits& logits, const Batch& batch, const LossConfig& config) {
+double loss_divisor(const LossConfig& config, std::int64_t tokens, std::int64_t steps) {
+  return static_cast<double>(config.mode == LossConfig::Mode::book ? steps : tokens);
+}
+
+BatchLoss batch_loss(const TranslationModel::Logits& logits, const Batch& batch, const LossConfig& config,
+                     std::optional<double> divisor) {
   const std::vector<std::int32_t> labels = ordered_labels(batch, logits.order);
   const Tensor on_device =
       Tensor::from<std::int32_t>(logits.values.shared_device(), std::span<const std::int32_t>(labels),
@@ -40,9 +45,8 @@ BatchLoss batch_loss(const TranslationModel::Logits& logits, const Batch& batch,
   const Tensor losses = ops::cross_entropy(logits.values, on_device,
                                            {config.smoothing, config.smoothing_kind, Vocabulary::pad});
   const Tensor summed = ops::sum(losses);
-  const double divisor = config.mode == LossConfig::Mode::book ? static_cast<double>(batch.target_steps)
-                                                               : static_cast<double>(batch.target_tokens);
-  return {ops::affine(summed, 1.0 / divisor, 0.0), summed, batch.target_tokens, batch.target_steps};
+  const double by = divisor.value_or(loss_divisor(config, batch.target_tokens, batch.target_steps));
+  return {ops::affine(summed, 1.0 / by, 0.0), summed, batch.target_tokens, batch.target_steps};
 }
 
 }  // namespace attn

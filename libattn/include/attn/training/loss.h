@@ -1,5 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "attn/models/translation_model.h"
 #include "attn/text/batches.h"
@@ -28,14 +31,20 @@ struct BatchLoss {
 TokenBatch source_of(const Batch& batch);
 TokenBatch decoder_input_of(const Batch& batch);
 
-/// Cross entropy of a model's logits against the batch's labels.
-BatchLoss batch_loss(const TranslationModel::Logits& logits, const Batch& batch, const LossConfig& config);
+/// What the summed loss of pairs with so many target tokens and columns is divided by.
+double loss_divisor(const LossConfig& config, std::int64_t tokens, std::int64_t steps);
+
+/// Cross entropy of a model's logits against the batch's labels. `divisor` makes the objective of a batch
+/// that is a part of something larger; without it, it is the batch's own.
+BatchLoss batch_loss(const TranslationModel::Logits& logits, const Batch& batch, const LossConfig& config,
+                     std::optional<double> divisor = std::nullopt);
 
 /// Summed losses of several batches, and the figures made of them.
 struct LossTotals {
   double nats = 0.0;  ///< over all target tokens
   double book = 0.0;  ///< sum over batches of the book's loss: nats of the batch / steps of the batch
   std::int64_t tokens = 0;
+  std::vector<std::size_t> skipped_lines;  ///< of sentences that did not fit into memory
 
   void add(double batch_nats, const BatchLoss& loss) {
     nats += batch_nats;
