@@ -16,16 +16,50 @@ Sentences::Sentences(const std::vector<std::vector<std::int32_t>>& rows, std::si
   }
 }
 
-std::vector<NamedConfig> small_models(double dropout) {
+namespace {
+
+ModelConfig small_base(double dropout) {
   ModelConfig base;
   base.embedding_size = 3;
   base.hidden_size = 4;
   base.dropout = dropout;
   base.heads = 2;
   base.feed_forward_size = 5;
-  ModelConfig plain = base, attention = base, post = base, pre = base, output = base, all = base;
+  return base;
+}
+
+}  // namespace
+
+std::vector<NamedConfig> small_recurrent_models(double dropout) {
+  ModelConfig plain = small_base(dropout);
   plain.type = ModelConfig::Type::seq2seq;
+  ModelConfig attention = plain;
   attention.type = ModelConfig::Type::seq2seq_attention;
+  ModelConfig both = attention, lstm = plain, general = attention, dot = attention;
+  both.bidirectional = true;
+  lstm.cell = RecurrentCell::lstm;
+  lstm.bidirectional = lstm.deep_output = true;
+  lstm.embedding_dropout = dropout;
+  general.cell = RecurrentCell::lstm;
+  general.scoring = Scoring::general;
+  general.bidirectional = general.deep_output = true;
+  general.tying = ModelConfig::Tying::output;
+  general.attention_dropout = dropout / 2;
+  dot.scoring = Scoring::dot;
+  dot.embedding_size = dot.hidden_size;
+  dot.tying = ModelConfig::Tying::all;
+  dot.encoder_layers = dot.decoder_layers = 1;
+  return {{"seq2seq", plain},
+          {"seq2seq with attention", attention},
+          {"bidirectional GRU with attention", both},
+          {"bidirectional LSTM, deep output", lstm},
+          {"bidirectional LSTM, general scoring, deep and tied output", general},
+          {"GRU, dot scoring, all tied", dot}};
+}
+
+std::vector<NamedConfig> small_models(double dropout) {
+  const ModelConfig base = small_base(dropout);
+  ModelConfig post = base, pre = base, output = base, all = base;
   post.encoder_layers = 1;
   post.final_norm = true;
   pre.norm = ModelConfig::Norm::pre;
@@ -39,12 +73,13 @@ std::vector<NamedConfig> small_models(double dropout) {
   all.tying = ModelConfig::Tying::all;
   all.encoder_layers = all.decoder_layers = 1;
   all.positions = PositionKind::none;
-  return {{"seq2seq", plain},
-          {"seq2seq with attention", attention},
-          {"transformer, post-norm", post},
-          {"transformer, pre-norm, learned positions", pre},
-          {"transformer, tied output", output},
-          {"transformer, all tied", all}};
+  post.attention_dropout = dropout / 2;
+  std::vector<NamedConfig> models = small_recurrent_models(dropout);
+  models.insert(models.end(), {{"transformer, post-norm", post},
+                               {"transformer, pre-norm, learned positions", pre},
+                               {"transformer, tied output", output},
+                               {"transformer, all tied", all}});
+  return models;
 }
 
 std::unique_ptr<TranslationModel> make_small(const ModelConfig& config, const std::shared_ptr<Device>& device,

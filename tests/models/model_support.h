@@ -30,6 +30,8 @@ struct NamedConfig {
   ModelConfig config;
 };
 std::vector<NamedConfig> small_models(double dropout);
+/// Those of them that are recurrent.
+std::vector<NamedConfig> small_recurrent_models(double dropout);
 
 constexpr VocabularySizes small_vocabularies{9, 9};
 std::unique_ptr<TranslationModel> make_small(const ModelConfig& config, const std::shared_ptr<Device>& device,

@@ -68,10 +68,9 @@ TEST_CASE("gradients of every model agree with central differences, without drop
   for (const NamedConfig& named : small_models(0.0)) check_gradients(named, device, {});
 }
 
-TEST_CASE("gradients of GRU models agree with central differences where the padding is encoded") {
+TEST_CASE("gradients of recurrent models agree with central differences where the padding is encoded") {
   const auto device = Device::open("reference");
-  for (NamedConfig named : small_models(0.25)) {
-    if (named.config.type == ModelConfig::Type::transformer) continue;
+  for (NamedConfig named : small_recurrent_models(0.25)) {
     named.config.encode_padding = true;
     check_gradients(named, device, dropout_counter(device, 3, 11));
   }

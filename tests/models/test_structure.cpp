@@ -122,13 +122,76 @@ TEST_CASE("GRU models whose encoder and decoder differ in depth are a configurat
   }
 }
 
-TEST_CASE("tying vocabularies of different size is a configuration error that names both") {
+TEST_CASE("dot scoring of a bidirectional encoder is a configuration error that names the remedy") {
   ModelConfig config;
-  config.tying = ModelConfig::Tying::all;
-  const auto error = error_in(config, {9, 11});
+  config.type = ModelConfig::Type::seq2seq_attention;
+  config.scoring = Scoring::dot;
+  config.bidirectional = true;
+  const auto error = error_in(config, {9, 9});
   REQUIRE(error);
   CHECK(error->code() == ExitCode::config);
-  CHECK(contains(error->what(), "9 and 11"));
+  CHECK(contains(error->what(), "32 wide"));
+  CHECK(contains(error->what(), "64"));
+  CHECK(contains(error->what(), "model.scoring: general"));
+  config.type = ModelConfig::Type::seq2seq;  // which does not score
+  CHECK_FALSE(error_in(config, {9, 9}));
+}
+
+TEST_CASE("a tied output of another width than the embedding is a configuration error that names both") {
+  for (const auto type : {ModelConfig::Type::seq2seq, ModelConfig::Type::seq2seq_attention}) {
+    ModelConfig config;
+    config.type = type;
+    config.embedding_size = 24;
+    config.tying = ModelConfig::Tying::output;
+    const auto error = error_in(config, {9, 9});
+    REQUIRE(error);
+    CHECK(error->code() == ExitCode::config);
+    CHECK(contains(error->what(), "model.embedding_size is 24"));
+    CHECK(contains(error->what(), "model.hidden_size 32"));
+    config.deep_output = true;
+    CHECK_FALSE(error_in(config, {9, 9}));
+  }
+}
+
+TEST_CASE("the parameters of recurrent models are those of their options") {
+  const auto device = Device::open("reference");
+  const auto count = [&](auto change) {
+    ModelConfig config;  // one layer, embeddings 6 and states 4 wide, vocabularies of 9
+    config.type = ModelConfig::Type::seq2seq_attention;
+    config.embedding_size = 6;
+    config.hidden_size = 4;
+    config.encoder_layers = config.decoder_layers = 1;
+    change(config);
+    return make_small(config, device)->parameters().count();
+  };
+  const auto rnn = [](std::int64_t gates, std::int64_t in) { return gates * 4 * (in + 4 + 2); };
+  const std::int64_t tables = 2 * 9 * 6, dense = 9 * (4 + 1), bridge = 4 * (8 + 1);
+  CHECK(count([](ModelConfig&) {}) == tables + rnn(3, 6) + 4 * (4 + 4 + 1) + rnn(3, 10) + dense);
+  CHECK(count([](ModelConfig& c) { c.bidirectional = true; }) ==
+        tables + 2 * rnn(3, 6) + bridge + 4 * (4 + 8 + 1) + rnn(3, 14) + dense);
+  CHECK(count([](ModelConfig& c) {
+          c.bidirectional = true;
+          c.cell = RecurrentCell::lstm;
+          c.scoring = Scoring::general;
+          c.deep_output = true;
+        }) == tables + 2 * rnn(4, 6) + 2 * bridge + 4 * 8 + rnn(4, 14) + 6 * (4 + 8 + 6 + 1) + 9 * (6 + 1));
+  CHECK(count([](ModelConfig& c) {
+          c.scoring = Scoring::dot;
+          c.deep_output = true;
+          c.tying = ModelConfig::Tying::all;
+        }) == 9 * 6 + rnn(3, 6) + rnn(3, 10) + 6 * (4 + 4 + 6 + 1) + 9);
+}
+
+TEST_CASE("tying vocabularies of different size is a configuration error that names both") {
+  for (const auto type : {ModelConfig::Type::transformer, ModelConfig::Type::seq2seq}) {
+    ModelConfig config;
+    config.type = type;
+    config.tying = ModelConfig::Tying::all;
+    const auto error = error_in(config, {9, 11});
+    REQUIRE(error);
+    CHECK(error->code() == ExitCode::config);
+    CHECK(contains(error->what(), "9 and 11"));
+  }
 }
 
 TEST_CASE("a sentence beyond the learned positions is a usage error that names the remedy") {

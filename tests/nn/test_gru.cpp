@@ -103,7 +103,7 @@ TEST_CASE("the states of a GRU can be taken after another step for every sentenc
     Context context;
     // Sentence 0 ends at step 1, sentence 1 at step 3.
     const Tensor rows = Tensor::from<std::int32_t>(setting.device, std::vector<std::int32_t>{2, 7}, {2});
-    const GRU::Result ragged = gru(x, {}, context, rows);
+    const GRU::Result ragged = gru(x, {}, context, {rows, {}});
     const GRU::Result two_steps = gru(x.rows(0, 2), {}, context), all = gru(x, {}, context);
     for (std::size_t layer = 0; layer < 2; ++layer) {
       const auto found = ragged.states[layer].to_vector<double>();

@@ -1,6 +1,6 @@
 #include "attn/experiment/experiment_config.h"
 
-#include "attn/models/model_names.h"
+#include "model_keys.h"
 #include "run_keys.h"
 #include "subwords.h"
 
@@ -18,13 +18,6 @@ using config::Text;
 const Integer positive{.minimum = 1};
 const Integer not_negative{.minimum = 0};
 const Real fraction{.minimum = 0, .below = 1};
-
-template<typename Enum, std::size_t count>
-Choice<Enum> choice_of(const names::Table<Enum, count>& table) {
-  Choice<Enum> choice;
-  for (const auto& [name, value] : table) choice.choices.emplace_back(std::string(name), value);
-  return choice;
-}
 
 void describe_corpus(Schema& schema, const std::string& name, CorpusFiles& files, const std::string& what) {
   schema.field("data." + name, files.pairs, Path{}, what + ": a file of TAB-separated pairs (.gz possible)");
@@ -57,36 +50,6 @@ void describe_data(Schema& schema, DataConfig& d) {
   schema.field("data.max_length", d.max_length, not_negative,
                "Crop longer sentences to so many tokens; 0: do not");
   describe_subwords(schema, d.subwords);
-}
-
-void describe_model(Schema& schema, ModelConfig& m) {
-  schema.field("model.type", m.type, choice_of(names::model_types),
-               "Architecture (kernel-regression, too, has keys of its own)");
-  schema.field("model.embedding_size", m.embedding_size, positive, "Width of the embeddings (GRU models)");
-  schema.field("model.hidden_size", m.hidden_size, positive,
-               "Width of the hidden states; a Transformer's width");
-  schema.field("model.encoder_layers", m.encoder_layers, positive, "Layers of the encoder");
-  schema.field("model.decoder_layers", m.decoder_layers, positive, "Layers of the decoder");
-  schema.field("model.dropout", m.dropout, fraction, "Dropout rate");
-  schema.field("model.encode_padding", m.encode_padding, Boolean{},
-               "GRU models: run the encoder over the padding, as the book does");
-  schema.field("model.heads", m.heads, positive, "Attention heads (Transformer)");
-  schema.field("model.feed_forward_size", m.feed_forward_size, positive,
-               "Hidden width of the feed-forward network (Transformer)");
-  schema.field("model.feed_forward_dropout", m.feed_forward_dropout, fraction,
-               "Dropout inside the feed-forward network");
-  schema.field("model.norm", m.norm, choice_of(names::norms),
-               "Layer norm after (post) or before (pre) each sublayer");
-  schema.field("model.final_norm", m.final_norm, Boolean{},
-               "A layer norm after each stack; always there with norm: pre");
-  schema.field("model.positions", m.positions, choice_of(names::positions), "Positional encoding");
-  schema.field("model.max_length", m.max_length, positive, "Rows of a learned position table");
-  schema.field("model.attention_bias", m.attention_bias, Boolean{},
-               "Biases in the projections of multi-head attention");
-  schema.field("model.tying", m.tying, choice_of(names::tyings),
-               "Share the output layer with the target embedding, or all three");
-  schema.field("model.masking", m.masking, choice_of(names::maskings),
-               "exact: masked keys weigh 0; book: scores of -1e6");
 }
 
 void describe_loss(Schema& schema, LossConfig& loss) {
@@ -205,7 +168,6 @@ void describe_experiment(Schema& schema, ExperimentConfig& config) {
 }
 
 void check_experiment(Schema& schema, const ExperimentConfig& config) {
-  const ModelConfig& model = config.model;
   const DataConfig& data = config.data;
   if (!data.train.given()) schema.problem("data.train", "is missing; name a file of sentence pairs");
   check_files(schema, "train", data.train);
@@ -214,23 +176,7 @@ void check_experiment(Schema& schema, const ExperimentConfig& config) {
   check_subwords(schema, data);
   if (data.steps > 0 && data.max_length > 0)
     schema.problem("data.max_length", "and data.steps exclude each other");
-  const bool is_transformer = model.type == ModelConfig::Type::transformer;
-  if (is_transformer && model.hidden_size % model.heads != 0) {
-    schema.problem("model.heads",
-                   fmt::format("{} does not divide model.hidden_size {}", model.heads, model.hidden_size));
-  }
-  if (!is_transformer && model.encoder_layers != model.decoder_layers) {
-    schema.problem("model.decoder_layers", fmt::format("{} must equal model.encoder_layers {} in a GRU model",
-                                                       model.decoder_layers, model.encoder_layers));
-  }
-  if (!is_transformer && model.encode_padding && data.steps == 0) {
-    schema.problem(
-        "model.encode_padding",
-        "needs data.steps: with padding of varying length a translation would depend on its batch");
-  }
-  if (is_transformer && model.tying == ModelConfig::Tying::all && !data.shared_vocabulary) {
-    schema.problem("model.tying", "all needs data.shared_vocabulary: true");
-  }
+  check_model(schema, config);
   if (config.training.batch_size == 0 && config.training.batch_tokens == 0) {
     schema.problem("training.batch_size",
                    "and training.batch_tokens are both 0; one of them must be above 0");

@@ -41,6 +41,21 @@ inline Tensor last_token_rows(const std::shared_ptr<Device>& device, const Token
   return Tensor::from<std::int32_t>(device, std::span<const std::int32_t>(rows), Shape{tokens.size});
 }
 
+/// For every row of [steps, batch, ...] the row that takes its place when the tokens of each sentence stand
+/// in reverse and its padding stays behind them, i32 [steps * batch]. Applied twice it changes nothing.
+inline Tensor reversed_rows(const std::shared_ptr<Device>& device, const TokenBatch& tokens) {
+  std::vector<std::int32_t> rows;
+  for (std::int64_t t = 0; t < tokens.steps; ++t) {
+    for (std::int64_t b = 0; b < tokens.size; ++b) {
+      const std::int64_t length = tokens.valid_lengths[static_cast<std::size_t>(b)];
+      const std::int64_t from = t < length ? length - 1 - t : t;
+      rows.push_back(static_cast<std::int32_t>(from * tokens.size + b));
+    }
+  }
+  return Tensor::from<std::int32_t>(device, std::span<const std::int32_t>(rows),
+                                    Shape{tokens.steps * tokens.size});
+}
+
 /// The chosen rows of the first axis.
 inline Tensor chosen_rows(const Tensor& x, const Tensor& rows) {
   return ops::gather_rows(x, rows);

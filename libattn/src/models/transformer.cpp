@@ -11,8 +11,15 @@ namespace {
 MultiHeadAttention::Options attention_options(const ModelConfig& config, AttentionKind kind,
                                               std::int64_t layer) {
   const std::int64_t width = config.hidden_size;
-  return {width,          width,        width, width, config.heads, config.dropout, config.attention_bias,
-          config.masking, {kind, layer}};
+  return {width,
+          width,
+          width,
+          width,
+          config.heads,
+          config.weights_dropout(),
+          config.attention_bias,
+          config.masking,
+          {kind, layer}};
 }
 
 // A tied table also is the output layer's weight, and then starts small enough for its logits.

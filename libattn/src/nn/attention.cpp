@@ -47,6 +47,27 @@ Tensor AdditiveAttention::operator()(const Tensor& query, const Tensor& projecte
   return result.output;
 }
 
+ScoredAttention::ScoredAttention(const Scope& scope, const Options& options) : dropout_(options.dropout) {
+  if (options.scoring == Scoring::additive)
+    additive_.emplace(scope, options.query_size, options.key_size, options.hidden, options.dropout);
+  if (options.scoring == Scoring::general)
+    W_.emplace(scope / "W", options.key_size, options.query_size, false);
+}
+
+Tensor ScoredAttention::project_keys(const Tensor& key) const {
+  if (additive_) return additive_->project_keys(key);
+  return W_ ? (*W_)(key) : key;
+}
+
+Tensor ScoredAttention::operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
+                                   const ops::Mask& mask, Context& context, AttentionSite site) const {
+  if (additive_) return (*additive_)(query, projected_keys, value, mask, context, site);
+  const ops::AttentionResult result = ops::attention(
+      query, projected_keys, value, {1, 1.0, mask, context.dropout(dropout_), context.observed()});
+  if (context.observed()) context.report(site.kind, site.layer, result.weights);
+  return result.output;
+}
+
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const Options& options)
     : options_(checked(options)),
       W_q_(scope / "W_q", options.query_size, options.hidden, options.bias),

@@ -26,15 +26,27 @@ void visit_fields(Config& config, Visit&& visit) {
   visit.flag("attention_bias", config.attention_bias);
   visit.choice("tying", config.tying, names::tyings);
   visit.choice("masking", config.masking, names::maskings);
+  // Fields that files of earlier versions lack.
+  visit.from_here_optional();
+  visit.choice("cell", config.cell, names::cells);
+  visit.flag("bidirectional", config.bidirectional);
+  visit.choice("scoring", config.scoring, names::scorings);
+  visit.flag("deep_output", config.deep_output);
+  visit.number("embedding_dropout", config.embedding_dropout);
+  visit.number("attention_dropout", config.attention_dropout);
 }
 
 class Writer {
  public:
   explicit Writer(hdf5::Group& group) : group_(group) {}
 
+  void from_here_optional() {}
   template<typename T>
   void number(const char* name, T value) {
     group_.set_attribute(name, value);
+  }
+  void number(const char* name, const std::optional<double>& value) {
+    if (value) group_.set_attribute(name, *value);
   }
   void flag(const char* name, bool value) { group_.set_attribute(name, static_cast<std::uint8_t>(value)); }
   template<typename Enum, std::size_t count>
@@ -50,13 +62,21 @@ class Reader {
  public:
   explicit Reader(const hdf5::Group& group) : group_(group) {}
 
+  /// What is missing from now on keeps its default.
+  void from_here_optional() { optional_ = true; }
   template<typename T>
   void number(const char* name, T& value) {
-    value = group_.attribute<T>(name);
+    if (expected(name)) value = group_.attribute<T>(name);
   }
-  void flag(const char* name, bool& value) { value = group_.attribute<std::uint8_t>(name) != 0; }
+  void number(const char* name, std::optional<double>& value) {
+    if (expected(name)) value = group_.attribute<double>(name);
+  }
+  void flag(const char* name, bool& value) {
+    if (expected(name)) value = group_.attribute<std::uint8_t>(name) != 0;
+  }
   template<typename Enum, std::size_t count>
   void choice(const char* name, Enum& value, const names::Table<Enum, count>& table) {
+    if (!expected(name)) return;
     const std::string found = group_.string_attribute(name);
     for (const auto& [known, candidate] : table) {
       if (known != found) continue;
@@ -68,11 +88,18 @@ class Reader {
   }
 
  private:
+  bool expected(const char* name) const { return !optional_ || group_.has_attribute(name); }
+
   const hdf5::Group& group_;
+  bool optional_ = false;
 };
 
 class Lister {
  public:
+  void from_here_optional() {}
+  void number(const char* name, const std::optional<double>& value) {
+    lines.push_back(fmt::format("{}={}", name, value ? fmt::to_string(*value) : "null"));
+  }
   template<typename T>
   void number(const char* name, T value) {
     lines.push_back(fmt::format("{}={}", name, value));

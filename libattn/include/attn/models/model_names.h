@@ -15,6 +15,9 @@ inline constexpr Table<ModelConfig::Type, 3> model_types{
     {{"seq2seq", ModelConfig::Type::seq2seq},
      {"seq2seq-attention", ModelConfig::Type::seq2seq_attention},
      {"transformer", ModelConfig::Type::transformer}}};
+inline constexpr Table<RecurrentCell, 2> cells{{{"gru", RecurrentCell::gru}, {"lstm", RecurrentCell::lstm}}};
+inline constexpr Table<Scoring, 3> scorings{
+    {{"additive", Scoring::additive}, {"dot", Scoring::dot}, {"general", Scoring::general}}};
 inline constexpr Table<ModelConfig::Norm, 2> norms{
     {{"post", ModelConfig::Norm::post}, {"pre", ModelConfig::Norm::pre}}};
 inline constexpr Table<ModelConfig::Tying, 3> tyings{{{"none", ModelConfig::Tying::none},

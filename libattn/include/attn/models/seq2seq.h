@@ -1,66 +1,104 @@
 #pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
 #include "attn/models/translation_model.h"
 #include "attn/nn/attention.h"
-#include "attn/nn/gru.h"
+#include "attn/nn/recurrent.h"
 
 namespace attn {
 
-/// The GRU encoder of the book: embedding, then a GRU over all steps, padding included (D2L, "Sequence to
-/// Sequence").
+/// The recurrent encoder: embedding, then GRU or LSTM layers over all steps, padding included (D2L, "Sequence
+/// to Sequence"). A bidirectional one (Bahdanau et al., 2015) also reads each sentence from its last token to
+/// its first; padding stays behind it in both directions.
 class Seq2SeqEncoder {
  public:
   Seq2SeqEncoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary);
 
-  /// Outputs [steps, batch, hidden] and a state of each layer, after the padding or after the last token as
-  /// ModelConfig::encode_padding says.
-  GRU::Result operator()(const std::shared_ptr<Device>& device, const TokenBatch& source,
-                         Context& context) const;
+  /// Outputs [steps, batch, width()], and the states that the decoder starts from, [batch, hidden] for each
+  /// layer: the encoder's own, after the padding or after the last token as ModelConfig::encode_padding says;
+  /// of a bidirectional encoder tanh(W [forward; backward] + b), with a W for each layer, and for its cells.
+  RecurrentResult operator()(const std::shared_ptr<Device>& device, const TokenBatch& source,
+                             Context& context) const;
+
+  /// Of the outputs.
+  std::int64_t width() const noexcept { return rnn_.width(); }
+  const TokenEmbedding& embedding() const noexcept { return embedding_; }
 
  private:
   TokenEmbedding embedding_;
-  GRU rnn_;
+  RecurrentStack rnn_;
+  std::vector<Linear> state_bridges_, cell_bridges_;  // of each layer, if bidirectional
   bool encode_padding_;
 };
 
-/// The decoder without attention: the last state of the encoder's last layer is the context of every step.
-class Seq2SeqDecoder {
+/// From what a recurrent decoder has computed to logits: the state, or the deep output tanh(W [state;
+/// context; embedding] + b) (Bahdanau et al., 2015, appendix A.2.2, with tanh for maxout), goes through
+/// dropout and a dense layer, which may share the target embedding.
+class RecurrentOutput {
  public:
-  Seq2SeqDecoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary);
+  RecurrentOutput(const Scope& scope, const ModelConfig& config, std::int64_t context_width,
+                  std::int64_t vocabulary, const TokenEmbedding& embedding);
 
-  struct State {
-    std::vector<Tensor> hidden;  ///< of each layer, [batch, hidden]
-    Tensor context;              ///< [batch, hidden]
-  };
-  /// ids i32 [steps, batch] -> logits [steps * batch, vocabulary]; the state moves on.
-  Tensor operator()(const Tensor& ids, State& state, Context& context) const;
+  bool deep() const noexcept { return readout_.has_value(); }
+  /// states [steps, batch, hidden] and, for the deep output, contexts [steps, batch, context_width] and
+  /// embedded [steps, batch, embedding_size] -> [steps * batch, vocabulary].
+  Tensor operator()(const Tensor& states, const Tensor& contexts, const Tensor& embedded,
+                    Context& context) const;
 
  private:
-  TokenEmbedding embedding_;
-  GRU rnn_;
-  Linear dense_;
+  std::optional<Linear> readout_, dense_;
+  ParameterHandle tied_table_, bias_;  // instead of dense_
+  double dropout_;
 };
 
-/// The decoder with Bahdanau attention: the context of a step attends from the last layer's state before it
-/// (D2L, "Bahdanau Attention").
-class Seq2SeqAttentionDecoder {
+/// The decoder without attention: its first state in the last layer is the context of every step.
+class Seq2SeqDecoder {
  public:
-  Seq2SeqAttentionDecoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary);
+  /// `source` is the embedding of the encoder, which ModelConfig::Tying::all shares.
+  Seq2SeqDecoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary,
+                 const TokenEmbedding& source);
 
   struct State {
-    std::vector<Tensor> hidden;  ///< of each layer, [batch, hidden]
-    Tensor memory;               ///< encoder outputs [batch, source steps, hidden]
-    Tensor projected_keys;       ///< W_k memory, computed once
-    Tensor valid_lengths;        ///< i32 [batch]
+    RecurrentState recurrent;
+    Tensor context;  ///< [batch, hidden]
   };
-  State start(const GRU::Result& encoded, const Tensor& valid_lengths) const;
+  static State start(const RecurrentResult& encoded) { return {encoded.state(), encoded.states.back()}; }
   /// ids i32 [steps, batch] -> logits [steps * batch, vocabulary]; the state moves on.
   Tensor operator()(const Tensor& ids, State& state, Context& context) const;
 
  private:
   TokenEmbedding embedding_;
-  AdditiveAttention attention_;
-  GRU rnn_;
-  Linear dense_;
+  RecurrentStack rnn_;
+  RecurrentOutput output_;
+};
+
+/// The decoder with attention: the context of a step attends from the last layer's state before it (D2L,
+/// "Bahdanau Attention"), by one of the scores of Luong et al., 2015.
+class Seq2SeqAttentionDecoder {
+ public:
+  /// `encoder_width` is that of the encoder's outputs, `source` its embedding, which ModelConfig::Tying::all
+  /// shares.
+  Seq2SeqAttentionDecoder(const Scope& scope, const ModelConfig& config, std::int64_t vocabulary,
+                          std::int64_t encoder_width, const TokenEmbedding& source);
+
+  struct State {
+    RecurrentState recurrent;
+    Tensor memory;          ///< encoder outputs [batch, source steps, encoder width]
+    Tensor projected_keys;  ///< what of them does not depend on the query, computed once
+    Tensor valid_lengths;   ///< i32 [batch]
+  };
+  State start(const RecurrentResult& encoded, const Tensor& valid_lengths) const;
+  /// ids i32 [steps, batch] -> logits [steps * batch, vocabulary]; the state moves on.
+  Tensor operator()(const Tensor& ids, State& state, Context& context) const;
+
+ private:
+  TokenEmbedding embedding_;
+  ScoredAttention attention_;
+  RecurrentStack rnn_;
+  RecurrentOutput output_;
   attn_masking masking_;
 };
 
@@ -81,7 +119,7 @@ class Seq2Seq final : public TranslationModel {
   Seq2SeqDecoder decoder_;
 };
 
-/// Encoder and decoder with Bahdanau attention.
+/// Encoder and decoder with attention.
 class Seq2SeqAttention final : public TranslationModel {
  public:
   Seq2SeqAttention(const ModelConfig& config, const VocabularySizes& vocabularies,

@@ -1,13 +1,16 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "attn/nn/attention.h"
 #include "attn/nn/context.h"
 #include "attn/nn/parameter.h"
 #include "attn/nn/positions.h"
+#include "attn/nn/recurrent.h"
 
 namespace attn {
 
@@ -94,12 +97,23 @@ struct ModelConfig {
   enum class Tying { none, output, all };
 
   Type type = Type::transformer;
-  std::int64_t embedding_size = 32;  ///< the GRU models'; a Transformer's width is hidden_size
+  std::int64_t embedding_size = 32;  ///< the recurrent models'; a Transformer's width is hidden_size
   std::int64_t hidden_size = 32;
-  std::int64_t encoder_layers = 2, decoder_layers = 2;  ///< equal for the GRU models
+  std::int64_t encoder_layers = 2, decoder_layers = 2;  ///< equal for the recurrent models
+  /// Transformer: on the embeddings, on the outputs of sublayers and on attention weights. Recurrent models:
+  /// between the layers and on attention weights.
   double dropout = 0.1;
-  /// GRU models: the encoder's states are those after the padding, as in the book, so that every sentence
-  /// must be padded to the same length; otherwise those after the last token of each sentence.
+  std::optional<double> attention_dropout;  ///< on attention weights; none: as `dropout`
+  /// The rate on attention weights.
+  double weights_dropout() const noexcept { return attention_dropout.value_or(dropout); }
+  // The recurrent models':
+  RecurrentCell cell = RecurrentCell::gru;
+  bool bidirectional = false;  ///< the encoder reads in both directions, each hidden_size wide
+  Scoring scoring = Scoring::additive;
+  bool deep_output = false;        ///< logits from tanh(W [state; context; embedding]), embedding_size wide
+  double embedding_dropout = 0.0;  ///< on the embeddings, and on what the output layer reads
+  /// The encoder's states are those after the padding, as in the book, so that every sentence must be padded
+  /// to the same length; otherwise those after the last token of each sentence.
   bool encode_padding = false;
   // The Transformer's:
   std::int64_t heads = 4;
@@ -119,8 +133,9 @@ struct VocabularySizes {
 };
 
 /// Builds a model with first values drawn from the seed. Throws Error(config) for a structure that cannot be
-/// (heads that do not divide the width, tied vocabularies of different size, layers of encoder and decoder
-/// that differ in a GRU model).
+/// (heads that do not divide the width, tied vocabularies of different size; in a recurrent model, layers of
+/// encoder and decoder that differ, dot products of unequal widths, a tied table that the output cannot
+/// read).
 std::unique_ptr<TranslationModel> make_translation_model(const ModelConfig& config,
                                                          const VocabularySizes& vocabularies,
                                                          const std::shared_ptr<Device>& device, DType type,

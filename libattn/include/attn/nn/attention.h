@@ -48,6 +48,40 @@ class AdditiveAttention {
   double dropout_;
 };
 
+/// How a recurrent decoder scores a key by its state (Luong et al., 2015, section 3.1).
+enum class Scoring {
+  additive,  ///< w_v . tanh(W_q query + W_k key)
+  dot,       ///< query . key
+  general    ///< query . W key
+};
+
+/// The attention of a recurrent decoder: softmax over the keys of one of the scores, without scaling, and
+/// with dropout on the weights.
+class ScoredAttention {
+ public:
+  struct Options {
+    Scoring scoring = Scoring::additive;
+    std::int64_t query_size = 0, key_size = 0;  ///< equal for Scoring::dot
+    std::int64_t hidden = 0;                    ///< units of Scoring::additive
+    double dropout = 0.0;
+  };
+
+  /// Declares W_q, W_k and w_v of AdditiveAttention, or W [query_size, key_size]; dot has no parameters.
+  ScoredAttention(const Scope& scope, const Options& options);
+
+  /// What of a key does not depend on the query, [batch, keys, ...]: a decoder computes it once.
+  Tensor project_keys(const Tensor& key) const;
+  /// query [batch, queries, query_size], projected_keys from project_keys, value [batch, keys, value_size]
+  /// -> [batch, queries, value_size].
+  Tensor operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
+                    const ops::Mask& mask, Context& context, AttentionSite site = {}) const;
+
+ private:
+  std::optional<AdditiveAttention> additive_;
+  std::optional<Linear> W_;
+  double dropout_;
+};
+
 /// Keys and values of all steps so far, [batch, capacity, width] each.
 struct KeyValueCache {
   Tensor keys, values;
