@@ -186,17 +186,24 @@ RunStatus run_status(const fs::path& folder) {
   }
 }
 
+std::optional<EpochMetrics> parse_metrics(std::string_view line) {
+  const Json entry = Json::parse(line, nullptr, false);
+  if (!entry.is_object() || !entry.contains("epoch") || !entry["epoch"].is_number()) return std::nullopt;
+  EpochMetrics metrics;
+  for (const auto& [name, value] : entry.items()) {
+    if (value.is_number()) metrics[name] = value.get<double>();
+  }
+  return metrics;
+}
+
 std::vector<EpochMetrics> read_metrics(const fs::path& file, std::size_t* damaged_lines) {
   std::vector<EpochMetrics> epochs;
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) {
-    const Json entry = Json::parse(line, nullptr, false);
-    const bool whole = entry.is_object() && entry.contains("epoch") && entry["epoch"].is_number();
-    if (!whole && damaged_lines != nullptr) ++*damaged_lines;
-    if (!whole) continue;
-    EpochMetrics& epoch = epochs.emplace_back();
-    for (const auto& [name, value] : entry.items()) {
-      if (value.is_number()) epoch[name] = value.get<double>();
+    if (std::optional<EpochMetrics> epoch = parse_metrics(line)) {
+      epochs.push_back(std::move(*epoch));
+    } else if (damaged_lines != nullptr) {
+      ++*damaged_lines;
     }
   }
   return epochs;
@@ -219,7 +226,8 @@ RunHistory read_run(const fs::path& folder) {
     std::size_t damaged = 0;
     run.epochs = read_metrics(folder / "metrics.jsonl", &damaged);
     collect_epochs(run);
-    if (damaged > 0) fail(ExitCode::input_data, "{} damaged lines in metrics.jsonl", damaged);
+    if (damaged > 0)
+      fail(ExitCode::input_data, "{} damaged line{} in metrics.jsonl", damaged, damaged == 1 ? "" : "s");
   });
   attempt(run, [&] { collect_report(run); });
   return run;

@@ -4,12 +4,15 @@
 #include <set>
 
 #include "attn/core/error.h"
+#include "attn/core/sha256.h"
 #include "attn/io/config_schema.h"
 
 namespace attn::config {
 namespace {
 
 constexpr std::size_t most_runs = 10'000;
+// File systems take 255 bytes; a copy's number and an extension must fit as well.
+constexpr std::size_t longest_name = 200, kept_of_long_name = 180;
 
 std::string last_name(const std::string& path) {
   return path.substr(path.rfind('.') + 1);
@@ -37,6 +40,12 @@ std::string folder_name(std::string text) {
       },
       '_');
   return text;
+}
+
+/// A long name keeps its beginning; a checksum of all of it keeps it apart from others.
+std::string shortened(const std::string& name) {
+  if (name.size() <= longest_name) return name;
+  return name.substr(0, kept_of_long_name) + "_" + sha256_hex(name).substr(0, 8);
 }
 
 void check_axis(const yaml::Entry& axis) {
@@ -84,7 +93,8 @@ std::vector<SweepPoint> expand_sweep(const yaml::Document& document) {
   // Values that differ only in replaced characters, or that stand twice in a list, would share a folder.
   std::set<std::string> names;
   for (SweepPoint& point : points) {
-    const std::string base = point.name;
+    const std::string base = shortened(point.name);
+    point.name = base;
     for (int copy = 2; !names.insert(point.name).second; ++copy)
       point.name = fmt::format("{}_{}", base, copy);
   }

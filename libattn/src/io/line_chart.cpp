@@ -169,6 +169,8 @@ class Drawing {
     for (const ChartSeries& series : chart_.series) {
       xs.push_back(&series.x);
       ys.push_back(&series.y);
+      ys.push_back(&series.low);
+      ys.push_back(&series.high);
       if (series.of) continue;
       ++legend_entries_;
       legend_width = std::max(legend_width, sample_width + gap + text_width(series.name, font_size));
@@ -252,6 +254,7 @@ class Drawing {
         "<g clip-path=\"url(#plot)\">\n",
         pixels(x_.begin - 4), pixels(y_.end - 4), pixels(x_.end - x_.begin + 8),
         pixels(y_.begin - y_.end + 8));
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) band(i);
     for (std::size_t i = 0; i < chart_.series.size(); ++i) line(i);
     text_ += "</g>\n";
   }
@@ -274,6 +277,27 @@ class Drawing {
       write(fits ? x + 8 : x - 8, fits ? y + 15 : y - 8, fits ? "start" : "end", mark.text,
             fmt::format(R"( font-size="{}")", font_size - 2));
     }
+  }
+
+  void band(std::size_t index) {
+    const ChartSeries& series = chart_.series[index];
+    if (series.low.empty() && series.high.empty()) return;
+    if (series.low.size() != series.x.size() || series.high.size() != series.x.size()) {
+      fail(ExitCode::internal, "the band of '{}' has {} and {} values for {} points", series.name,
+           series.low.size(), series.high.size(), series.x.size());
+    }
+    // Down to the edge of the picture where a logarithmic axis has no place for a value.
+    const auto pixel = [&](double y) { return usable(y, y_.logarithmic) ? y_.pixel(y) : y_.begin; };
+    std::string path, back;
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      if (!usable(series.x[i], x_.logarithmic) || !usable(series.high[i], y_.logarithmic)) continue;
+      const std::string x = pixels(x_.pixel(series.x[i]));
+      path += fmt::format("{}{} {}", path.empty() ? "M" : "L", x, pixels(pixel(series.high[i])));
+      back = fmt::format("L{} {}", x, pixels(pixel(series.low[i]))) + back;
+    }
+    if (!path.empty())
+      text_ +=
+          fmt::format("<path d=\"{}{}Z\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", path, back, colour(index));
   }
 
   void line(std::size_t index) {

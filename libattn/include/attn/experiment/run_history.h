@@ -31,6 +31,9 @@ RunStatus run_status(const std::filesystem::path& folder);
 /// One line of metrics.jsonl: its numbers by name.
 using EpochMetrics = std::map<std::string, double, std::less<>>;
 
+/// The numbers of such a line; nothing where it is no JSON object with an epoch.
+std::optional<EpochMetrics> parse_metrics(std::string_view line);
+
 /// The epochs of a metrics.jsonl, in order. Lines that are no JSON object, as the last one of a run that was
 /// killed, are left out and counted. Throws Error (file) when the file cannot be read.
 std::vector<EpochMetrics> read_metrics(const std::filesystem::path& file,

@@ -16,6 +16,8 @@ struct ChartSeries {
   /// Index of a series of the chart that this one belongs to, as its fit: drawn in the same colour and not in
   /// the legend.
   std::optional<std::size_t> of = {};
+  /// A shaded band around the line, as many values as x, or none: standard deviations, for instance.
+  std::vector<double> low = {}, high = {};
 };
 
 /// A ring around a point, with a text beside it.
@@ -49,7 +51,7 @@ std::vector<double> chart_ticks(double minimum, double maximum, int wanted, bool
 
 /// The chart as an SVG document: colours that people with colour blindness can tell apart (Okabe and Ito
 /// 2008), a white background, text as text. The same chart gives the same bytes. Throws Error
-/// (ExitCode::internal) when a series has more x than y or the other way round.
+/// (ExitCode::internal) when a series has more x than y or the other way round, or a band of another length.
 std::string to_svg(const LineChart& chart);
 
 }  // namespace attn
