@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,10 +15,15 @@
 #include "attn/cli/signals.h"
 #include "attn/core/error.h"
 #include "attn/experiment/data.h"
+#include "attn/experiment/run_history.h"
 #include "attn/experiment/training_run.h"
-#include "attn/training/checkpoint.h"
+#include "average.h"
+#include "data_report.h"
+#include "jobs.h"
 #include "options.h"
 #include "report.h"
+#include "summary.h"
+#include "sweep.h"
 
 namespace attn::train {
 namespace {
@@ -31,9 +35,12 @@ const std::vector<cli::Example> examples{
      "the book's Bahdanau model, with one key changed"},
     {"attn-train configs/d2l/nadaraya-watson.yaml", "attention pooling, with its picture and its weights"},
     {"attn-train configs/quickstart.yaml --dry-run", "sizes, memory and time, without writing anything"},
+    {"attn-train configs/quickstart.yaml --lint", "what is odd about the data, without training"},
     {"attn-train configs/small-world/transformer-sentencepiece.yaml --vocabulary-only subwords",
      "only the subwords, as subwords/source.model and subwords/target.model"},
     {"attn-train configs/quickstart.yaml --resume", "go on where an interrupted run stopped, bit for bit"},
+    {"attn-train --average averaged.h5 runs/quickstart/checkpoints/update-*.h5",
+     "one checkpoint with the mean of the parameters of several"},
 };
 
 /// Hands what a run says to messages and a progress bar.
@@ -83,11 +90,11 @@ class Display {
 };
 
 // The command line as a shell would take it again.
-std::string shell_words(int argc, char** argv) {
+std::string shell_words(const std::vector<std::string>& arguments) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
   std::vector<std::string> words;
-  for (const std::string word : std::span(argv, static_cast<std::size_t>(argc))) {
+  for (const std::string& word : arguments) {
     if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
       words.push_back(word);
       continue;
@@ -99,39 +106,54 @@ std::string shell_words(int argc, char** argv) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-// Of a sweep that was interrupted, the runs that had saved nothing yet start from the beginning.
-RunDirectory::Mode mode_of(const Options& options, const Plan& plan) {
-  const bool in_sweep = !plan.sweep_point.empty();
-  if (options.resume && in_sweep && latest_checkpoint(plan.run_directory()).empty())
-    return RunDirectory::Mode::force;
-  if (options.resume) return RunDirectory::Mode::resume;
-  return options.force ? RunDirectory::Mode::force : RunDirectory::Mode::fresh;
+cli::Messages messages_of(const Options& options) {
+  return {"attn-train", options.quiet     ? cli::Level::quiet
+                        : options.verbose ? cli::Level::verbose
+                                          : cli::Level::normal};
 }
 
-/// Runs what was planned, one after another.
+/// Runs what was planned.
 class Runs {
  public:
-  Runs(const Options& options, std::string command_line)
+  Runs(const Options& options, std::vector<std::string> arguments)
       : options_(options),
-        messages_("attn-train", options.quiet     ? cli::Level::quiet
-                                : options.verbose ? cli::Level::verbose
-                                                  : cli::Level::normal),
-        command_line_(std::move(command_line)) {}
+        messages_(messages_of(options)),
+        command_line_(shell_words(arguments)),
+        arguments_(std::move(arguments)) {}
 
   ExitCode run(const std::vector<Plan>& plans) {
+    if (options_.lint) return lint_data(options_, plans, out_);
     if (!options_.vocabulary_folder.empty()) return write_vocabulary(plans);
-    for (const Plan& plan : plans) {
-      const auto outcome = std::visit([&](const auto& config) { return run_one(plan, config); }, plan.config);
-      if (outcome == Trainer::Outcome::interrupted) {
-        messages_.info("interrupted; go on with --resume");
-        return ExitCode::interrupted;
-      }
+    const auto run_plan = [this](const Plan& plan) {
+      return std::visit([&](const auto& config) { return run_one(plan, config); }, plan.config);
+    };
+    ExitCode code = ExitCode::ok;
+    if (options_.jobs) {
+      code = run_jobs(options_, plans, arguments_, messages_, out_);
+    } else if (plans.size() > 1) {
+      code = run_in_turn(options_, plans, messages_, out_, run_plan);
+    } else {
+      code = run_alone(plans.front(), run_plan);
     }
     out_.finish();
-    return ExitCode::ok;
+    return code;
   }
 
  private:
+  template<typename Run>
+  ExitCode run_alone(const Plan& plan, const Run& run_plan) {
+    try {
+      if (run_plan(plan) != Trainer::Outcome::interrupted) return ExitCode::ok;
+    } catch (const Error& error) {
+      // A run of a sweep has its place, where its failure is looked for.
+      if (!plan.sweep_point.empty() && !options_.dry_run)
+        record_failure(plan.run_directory(), plan.name(), error.what());
+      throw;
+    }
+    messages_.info("interrupted; go on with --resume");
+    return ExitCode::interrupted;
+  }
+
   template<typename Config, typename Result>
   void report(const Config& config, const Result& result) {
     out_.write(options_.json ? json_report(config, result) : text_report(config, result));
@@ -140,7 +162,9 @@ class Runs {
 
   Trainer::Outcome run_one(const Plan& plan, const ExperimentConfig& config) {
     if (options_.dry_run) {
-      report(config, dry_run(config));
+      const DryRun result = dry_run(config);
+      if (config.data.lint != DataConfig::Lint::off) messages_.info("{}", lint_text(result.lint));
+      report(config, result);
       return Trainer::Outcome::finished;
     }
     RunSummary summary;
@@ -170,8 +194,8 @@ class Runs {
       fail(ExitCode::usage,
            "--vocabulary-only is for one configuration of a translation model, without a sweep");
     }
-    const PreparedData data = prepare_data(config->data, config->seed);
-    for (const std::string& finding : data.findings) messages_.warning("{}", finding);
+    const PreparedData data = prepare_data(*config);
+    if (config->data.lint != DataConfig::Lint::off) messages_.info("{}", lint_text(data.lint));
     for (const std::filesystem::path& file : write_vocabularies(data.text, options_.vocabulary_folder))
       messages_.info("wrote {}", file.string());
     report(*config, data);
@@ -183,6 +207,7 @@ class Runs {
   cli::Messages messages_;
   cli::StandardOutput out_;
   std::string command_line_;
+  std::vector<std::string> arguments_;
 };
 
 int run(CLI::App& app, int argc, char** argv) {
@@ -202,14 +227,34 @@ int run(CLI::App& app, int argc, char** argv) {
     out.finish();
     return static_cast<int>(ExitCode::ok);
   }
+  if (!options.average_output.empty()) {
+    cli::StandardOutput out;
+    average_files({options.average_output, options.configs, options.backend, shell_words({argv, argv + argc}),
+                   options.json},
+                  messages_of(options), out);
+    out.finish();
+    return static_cast<int>(ExitCode::ok);
+  }
+  if (options.summary.wanted()) {
+    cli::StandardOutput out;
+    compare(options.summary, options.json, options.configs, messages_of(options), out);
+    out.finish();
+    return static_cast<int>(ExitCode::ok);
+  }
   const std::vector<Plan> plans = resolve(options);
+  if (options.list_runs) {
+    cli::StandardOutput out;
+    out.write(list_of_runs(plans, options.json));
+    out.finish();
+    return static_cast<int>(ExitCode::ok);
+  }
   if (options.dump_config) {
     cli::StandardOutput out;
     for (const Plan& plan : plans) out.write(plans.size() > 1 ? "---\n" + plan.yaml : plan.yaml);
     out.finish();
     return static_cast<int>(ExitCode::ok);
   }
-  return static_cast<int>(Runs(options, shell_words(argc, argv)).run(plans));
+  return static_cast<int>(Runs(options, {argv, argv + argc}).run(plans));
 }
 
 }  // namespace

@@ -53,9 +53,22 @@ void check(config::Schema& schema, const KernelRegressionConfig& config) {
   check_kernel_regression(schema, config);
 }
 
+// What the keys of the sweep became, as the schema prints them.
+std::vector<std::pair<std::string, std::string>> swept_values(const config::Schema& schema,
+                                                              const config::SweepPoint& point) {
+  std::vector<std::pair<std::string, std::string>> values;
+  const std::vector<config::FieldInfo> fields = schema.fields();
+  for (const config::Override& override : point.overrides) {
+    for (const config::FieldInfo& field : fields) {
+      if (field.path == override.path) values.emplace_back(field.path, field.value);
+    }
+  }
+  return values;
+}
+
 template<typename Config>
 Plan resolve_as(const std::vector<yaml::Document>& documents, const std::vector<config::Override>& overrides,
-                const std::string& sweep_point, const Options& options) {
+                const config::SweepPoint& point, const Options& options) {
   Config config;
   config::Schema schema;
   describe(schema, config);
@@ -64,9 +77,10 @@ Plan resolve_as(const std::vector<yaml::Document>& documents, const std::vector<
   apply_flags(schema, options);
   check(schema, config);
   schema.check();
-  if (!sweep_point.empty()) config.name += "/" + sweep_point;
   Plan plan;
-  plan.sweep_point = sweep_point;
+  plan.sweep_point = point.name;
+  plan.swept = swept_values(schema, point);
+  if (!point.name.empty()) config.name += "/" + point.name;
   plan.yaml = schema.dump();
   plan.config = std::move(config);
   return plan;
@@ -77,8 +91,8 @@ Plan resolve_point(const std::vector<yaml::Document>& documents, const config::S
   std::vector<config::Override> overrides = point.overrides;
   for (const std::string& assignment : options.sets) overrides.push_back(config::parse_set(assignment));
   if (model_type(documents, overrides) == "kernel-regression")
-    return resolve_as<KernelRegressionConfig>(documents, overrides, point.name, options);
-  return resolve_as<ExperimentConfig>(documents, overrides, point.name, options);
+    return resolve_as<KernelRegressionConfig>(documents, overrides, point, options);
+  return resolve_as<ExperimentConfig>(documents, overrides, point, options);
 }
 
 template<typename Config>
@@ -97,8 +111,28 @@ std::string keys_of() {
 
 }  // namespace
 
+namespace {
+
+void declare_sweep(CLI::App& app, Options& options) {
+  const auto runs = [](CLI::Option* option) { return option->group("Sweeps"); };
+  runs(app.add_flag("--list", options.list_runs,
+                    "Print the runs of a sweep with their state, and do nothing"));
+  auto* jobs =
+      runs(app.add_option("--jobs", options.jobs,
+                          "Run so many of a sweep at once, each as a process with its log beside its "
+                          "run directory; without --threads they share the cores"))
+          ->check(CLI::Range(1, 1024));
+  runs(app.add_option("--only", options.only, "Only the run of a sweep that has this name"))
+      ->type_name("NAME")
+      ->excludes(jobs);
+}
+
+}  // namespace
+
 void declare(CLI::App& app, Options& options) {
-  app.add_option("CONFIG", options.configs, "YAML files; a later one overrides an earlier one")
+  app.add_option(
+         "CONFIG", options.configs,
+         "YAML files; a later one overrides an earlier one. With --summary or --curves: run directories")
       ->type_name("FILE");
   app.add_option("--set", options.sets, "Override a key of the configuration, as --set training.epochs=3")
       ->type_name("KEY=VALUE")
@@ -115,15 +149,28 @@ void declare(CLI::App& app, Options& options) {
                     ->excludes(resume);
   auto* dry_run = app.add_flag("--dry-run", options.dry_run,
                                "Check everything, report sizes, memory and time, and write nothing");
+  auto* lint = app.add_flag("--lint", options.lint, "Only report what is odd about the data")
+                   ->excludes(resume)
+                   ->excludes(force)
+                   ->excludes(dry_run);
+  app.add_flag("--strict", options.strict, "With --lint: exit code 4 if there is anything")->needs(lint);
   app.add_option("--vocabulary-only", options.vocabulary_folder,
                  "Make the vocabularies and subwords, write them to this folder, and do not train")
       ->type_name("FOLDER")
       ->excludes(resume)
       ->excludes(force)
       ->excludes(dry_run);
+  app.add_option("--average", options.average_output,
+                 "Average the parameters of the checkpoints that follow into this file, and do not train")
+      ->type_name("OUT.h5")
+      ->excludes(resume)
+      ->excludes(force)
+      ->excludes(dry_run);
   app.add_flag("--dump-config", options.dump_config,
                "Print the resolved configuration with the origin of each value");
   app.add_flag("--list-keys", options.list_keys, "Print all keys of a configuration");
+  declare_sweep(app, options);
+  declare_summary(app, options.summary);
   app.add_flag("--json", options.json, "Print the result as JSON");
   app.add_flag("-q,--quiet", options.quiet, "Only errors on standard error");
   app.add_flag("-v,--verbose", options.verbose, "More messages");
@@ -141,7 +188,13 @@ std::vector<Plan> resolve(const Options& options) {
   }
   std::vector<Plan> plans;
   plans.reserve(points.size());
-  for (const config::SweepPoint& point : points) plans.push_back(resolve_point(documents, point, options));
+  for (const config::SweepPoint& point : points) {
+    if (options.only.empty() || options.only == point.name)
+      plans.push_back(resolve_point(documents, point, options));
+  }
+  if (plans.empty()) {
+    fail(ExitCode::usage, "--only: the sweep has no run '{}'; --list prints the names", options.only);
+  }
   return plans;
 }
 
