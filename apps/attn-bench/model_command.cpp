@@ -39,7 +39,7 @@ ExperimentConfig resolve(const Options& options, std::string& yaml) {
 
 std::vector<BackendRun> compare(const Options& options, const ExperimentConfig& config,
                                 const cli::Messages& messages) {
-  const PreparedData data = prepare_data(config.data, config.seed);
+  const PreparedData data = prepare_data(config);
   const auto planned =
       static_cast<std::uint64_t>(options.comparison.updates) * options.comparison.backends.size();
   cli::Progress progress(messages, "training", planned, "updates");

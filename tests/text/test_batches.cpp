@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,8 @@ TEST_CASE("every epoch has every sentence once, whatever the grouping") {
       {.batch_size = 8, .sort_by_length = true, .sort_window = 20},
       {.batch_tokens = 60, .sort_by_length = true, .sort_window = 20},
       {.batch_tokens = 60, .shuffle = false, .sort_by_length = true},
+      {.batch_tokens = 60, .bucket_by_length = true},
+      {.batch_size = 8, .shuffle = false, .bucket_by_length = true},
   };
   for (const BatchOptions& options : groupings) {
     CHECK(covers_each_once(all_indices(BatchSampler(corpus, options, 1).epoch(0)), 103));
@@ -175,6 +178,47 @@ TEST_CASE("sorting by length needs less padding") {
   };
   CHECK(positions(true) < positions(false) * 3 / 4);
   CHECK(positions(true) >= corpus.target_tokens());
+}
+
+TEST_CASE("buckets by both lengths need hardly any padding, and differ from epoch to epoch") {
+  EncodedCorpus corpus;
+  SplitMix64 generator(8);
+  for (std::size_t i = 0; i < 6000; ++i) {
+    const std::size_t target = 1 + generator.below(20) + generator.below(20);
+    corpus.add(Ids(target + generator.below(8), 4), Ids(target, 4), i + 1);
+  }
+  const auto plan = [&](BatchOptions options, std::uint64_t epoch = 0) {
+    return BatchSampler(corpus, options, 1).epoch(epoch);
+  };
+  const BatchOptions buckets{.batch_tokens = 1500, .bucket_by_length = true};
+  CHECK(plan(buckets).padding() < 0.05);
+  CHECK(plan(buckets).padding() < plan({.batch_tokens = 1500, .sort_by_length = true}).padding() / 2);
+  CHECK(plan({.batch_tokens = 1500}).padding() > 0.3);
+  const auto lines = [&](std::uint64_t epoch) {
+    std::set<std::vector<std::size_t>> batches;
+    const BatchPlan batch_plan = plan(buckets, epoch);
+    for (std::size_t k = 0; k < batch_plan.size(); ++k) {
+      auto found = batch_plan.batch(k).lines;
+      std::sort(found.begin(), found.end());
+      batches.insert(std::move(found));
+    }
+    return batches;
+  };
+  const auto first = lines(0), second = lines(1);
+  std::size_t common = 0;
+  for (const auto& batch : first) common += second.count(batch);
+  CHECK(common < first.size() / 10);
+  CHECK(lines(0) == first);
+}
+
+TEST_CASE("the padding of a plan is the share of its positions without a token") {
+  EncodedCorpus corpus;
+  corpus.add({4}, {5}, 1);           // 2 + 2
+  corpus.add({4, 4, 4}, {5, 5}, 2);  // 4 + 3
+  const BatchPlan together = BatchSampler(corpus, {.batch_size = 2, .shuffle = false}, 1).epoch(0);
+  CHECK(together.positions(0) == 14);
+  CHECK(together.padding() == Approx(3.0 / 14));
+  CHECK(BatchSampler(corpus, {.batch_size = 1}, 1).epoch(0).padding() == 0.0);
 }
 
 TEST_CASE("impossible batch options and an empty corpus are refused") {

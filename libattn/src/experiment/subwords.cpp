@@ -1,6 +1,7 @@
 #include "subwords.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -43,18 +44,34 @@ Tokenizer reading(const std::filesystem::path& model) {
   return Tokenizer::with_model(SentencePieceModel::read(model));
 }
 
-// The sentences of one side to train on, in their order.
-void append_sentences(const Corpus& corpus, std::string SentencePair::*side, std::size_t limit,
-                      std::uint64_t seed, std::vector<std::string>& sentences) {
-  std::vector<std::size_t> order(corpus.pairs.size());
+// Which pairs to train on, in their order.
+std::vector<std::size_t> drawn_pairs(std::size_t count, std::size_t limit, std::uint64_t seed) {
+  std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (limit > 0 && limit < order.size()) {
+  if (limit > 0 && limit < count) {
     SplitMix64 generator(seed);
     shuffle(std::span(order), generator);
     order.resize(limit);
     std::sort(order.begin(), order.end());
   }
-  for (const std::size_t index : order) sentences.push_back(corpus.pairs[index].*side);
+  return order;
+}
+
+// The sentences of the sides that are wanted, all sources before all targets.
+std::vector<std::string> sentences_of(const PairPasses& pairs, const std::vector<std::size_t>& drawn,
+                                      bool with_source, bool with_target) {
+  std::vector<std::string> sentences, targets;
+  std::size_t index = 0, next = 0;
+  pairs.each([&](const SentencePair& pair) {
+    const bool wanted = next < drawn.size() && drawn[next] == index++;
+    if (!wanted) return;
+    ++next;
+    if (with_source) sentences.push_back(pair.source);
+    if (with_target) targets.push_back(pair.target);
+  });
+  sentences.insert(sentences.end(), std::make_move_iterator(targets.begin()),
+                   std::make_move_iterator(targets.end()));
+  return sentences;
 }
 
 }  // namespace
@@ -141,23 +158,23 @@ void set_tokenizers(const DataConfig& config, TextProcessing& text) {
     text.target_tokenizer = reading(subwords.target_model);
 }
 
-void train_tokenizers(const DataConfig& config, const Corpus& corpus, std::uint64_t seed,
+void train_tokenizers(const DataConfig& config, const PairPasses& pairs, std::uint64_t seed,
                       TextProcessing& text) {
   const bool source = source_is(config, sentencepiece) && !text.source_tokenizer.model();
   const bool target = target_is(config, sentencepiece) && !text.target_tokenizer.model();
-  const auto limit = static_cast<std::size_t>(config.subwords.sentences);
+  if (!source && !target) return;
+  const std::vector<std::size_t> drawn =
+      drawn_pairs(pairs.size(), static_cast<std::size_t>(config.subwords.sentences), seed);
   const auto train = [&](bool with_source, bool with_target, const std::string& description) {
-    std::vector<std::string> sentences;
-    if (with_source) append_sentences(corpus, &SentencePair::source, limit, seed, sentences);
-    if (with_target) append_sentences(corpus, &SentencePair::target, limit, seed, sentences);
-    return Tokenizer::with_model(SentencePieceModel::train(sentences, config.subwords.training, description));
+    return Tokenizer::with_model(SentencePieceModel::train(
+        sentences_of(pairs, drawn, with_source, with_target), config.subwords.training, description));
   };
   if (config.shared_vocabulary && source && target) {
-    text.source_tokenizer = text.target_tokenizer = train(true, true, corpus.name);
+    text.source_tokenizer = text.target_tokenizer = train(true, true, pairs.name());
     return;
   }
-  if (source) text.source_tokenizer = train(true, false, fmt::format("the source side of {}", corpus.name));
-  if (target) text.target_tokenizer = train(false, true, fmt::format("the target side of {}", corpus.name));
+  if (source) text.source_tokenizer = train(true, false, fmt::format("the source side of {}", pairs.name()));
+  if (target) text.target_tokenizer = train(false, true, fmt::format("the target side of {}", pairs.name()));
 }
 
 }  // namespace attn

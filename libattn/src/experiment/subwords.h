@@ -4,8 +4,8 @@
 
 #include "attn/experiment/experiment_config.h"
 #include "attn/io/config_schema.h"
-#include "attn/text/corpus.h"
 #include "attn/text/text_processing.h"
+#include "pair_passes.h"
 
 namespace attn {
 
@@ -21,7 +21,7 @@ void set_tokenizers(const DataConfig& config, TextProcessing& text);
 
 /// Trains SentencePiece models for the sides that ask for one and name no file. Throws what
 /// SentencePieceModel::train throws.
-void train_tokenizers(const DataConfig& config, const Corpus& corpus, std::uint64_t seed,
+void train_tokenizers(const DataConfig& config, const PairPasses& pairs, std::uint64_t seed,
                       TextProcessing& text);
 
 }  // namespace attn

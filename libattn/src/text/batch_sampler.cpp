@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "attn/core/error.h"
@@ -13,6 +15,18 @@ namespace {
 SplitMix64 epoch_generator(std::uint64_t seed, std::uint64_t epoch) {
   return SplitMix64(SplitMix64(seed).next() ^ SplitMix64(~epoch).next());
 }
+
+/// An order of lengths: bands of two target lengths, in which the source length rises and falls by turns, so
+/// that neighbours are alike on both sides, also from one band to the next. Where bands begin, and which of
+/// them rise, is for each epoch to choose: batches would otherwise be the same wherever lengths are rare.
+struct BucketOrder {
+  std::uint32_t begin = 0, falling = 0;  // 0 or 1
+
+  std::tuple<std::uint32_t, std::uint32_t, std::uint32_t> key(const PairLength& length) const {
+    const std::uint32_t band = (length.target + begin) / 2;
+    return {band, band % 2 == falling ? length.source : ~length.source, length.target};
+  }
+};
 
 }  // namespace
 
@@ -56,6 +70,19 @@ BatchPlan BatchSampler::epoch(std::uint64_t number) const {
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (options_.shuffle) shuffle(std::span(order), generator);
   std::vector<BatchPlan::Range> batches;
+  if (options_.bucket_by_length) {
+    BucketOrder buckets;
+    if (options_.shuffle) {
+      buckets.begin = static_cast<std::uint32_t>(generator.below(2));
+      buckets.falling = static_cast<std::uint32_t>(generator.below(2));
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return buckets.key(corpus_->length(a)) < buckets.key(corpus_->length(b));
+    });
+    split(order, {0, order.size()}, batches);
+    if (options_.shuffle) shuffle(std::span(batches), generator);
+    return {*corpus_, std::move(order), std::move(batches)};
+  }
   if (!options_.sort_by_length) {
     split(order, {0, order.size()}, batches);
     return {*corpus_, std::move(order), std::move(batches)};

@@ -137,6 +137,9 @@ struct BatchOptions {
   bool sort_by_length = false;
   /// Sentences a window.
   std::size_t sort_window = 4096;
+  /// Instead of sort_by_length: sorts the whole corpus by both lengths, so that batches need little padding.
+  /// With shuffle, which pairs meet in a batch and the order of the batches change from epoch to epoch.
+  bool bucket_by_length = false;
 };
 
 /// The batches of one epoch, addressed by number so that training can go on at batch k.
