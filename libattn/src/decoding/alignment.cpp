@@ -15,11 +15,19 @@ bool is_cross(AttentionKind kind) {
   return kind == AttentionKind::cross || kind == AttentionKind::rnn_cross;
 }
 
-std::optional<TranslationModel::AttentionMap> cross_attention(const TranslationModel& model) {
+struct LayersAndHeads {
+  std::int64_t layers = 0, heads = 0;
+};
+
+// Of the attention from target to source. The models of an ensemble count their layers one after the other.
+LayersAndHeads cross_attention(const TranslationModel& model) {
+  LayersAndHeads all;
   for (const auto& map : model.attention_maps()) {
-    if (is_cross(map.kind)) return map;
+    if (!is_cross(map.kind)) continue;
+    all.layers += map.layers;
+    all.heads = std::max(all.heads, map.heads);
   }
-  return std::nullopt;
+  return all;
 }
 
 void check_place(std::optional<std::int64_t> place, std::int64_t count, const char* what) {
@@ -35,18 +43,18 @@ void check_place(std::optional<std::int64_t> place, std::int64_t count, const ch
 }  // namespace
 
 bool can_align(const TranslationModel& model) {
-  return cross_attention(model).has_value();
+  return cross_attention(model).layers > 0;
 }
 
 void check(const AlignmentOptions& options, const TranslationModel& model) {
-  const auto attention = cross_attention(model);
-  if (!attention) {
+  const LayersAndHeads attention = cross_attention(model);
+  if (attention.layers == 0) {
     fail(ExitCode::usage,
          "this model has no attention, so that its translations cannot be aligned; use a model of type "
          "seq2seq_attention or transformer");
   }
-  check_place(options.layer, attention->layers, "layer");
-  check_place(options.head, attention->heads, "head");
+  check_place(options.layer, attention.layers, "layer");
+  check_place(options.head, attention.heads, "head");
   if (!(options.threshold >= 0.0 && options.threshold <= 1.0)) {
     fail(ExitCode::usage, "an alignment threshold of {} is not possible: weights lie between 0 and 1",
          options.threshold);
@@ -58,10 +66,7 @@ AlignmentObserver::AlignmentObserver(const TranslationModel& model, const Alignm
                                      std::int64_t target_steps)
     : options_(options), queries_(target_steps), keys_(source_steps) {
   check(options, model);
-  const auto attention = *cross_attention(model);
-  maps_ = (options.layer ? 1 : attention.layers) * (options.head ? 1 : attention.heads);
   sums_.resize(static_cast<std::size_t>(sources * queries_ * keys_));
-  next_query_.resize(static_cast<std::size_t>(attention.layers));
 }
 
 void AlignmentObserver::watch(Context& context) {
@@ -73,8 +78,11 @@ void AlignmentObserver::watch(Context& context) {
 // Adds up weights [batch, heads, queries, keys]. Bahdanau attention reports one query after the other, so
 // that a report goes on where the one before it of the same layer ended.
 void AlignmentObserver::add(std::int64_t layer, const Tensor& weights) {
-  std::int64_t& first_query = next_query_.at(static_cast<std::size_t>(layer));
-  const std::int64_t reported = weights.size(2);
+  if (static_cast<std::size_t>(layer) >= next_query_.size())
+    next_query_.resize(static_cast<std::size_t>(layer) + 1);
+  std::int64_t& first_query = next_query_[static_cast<std::size_t>(layer)];
+  const std::int64_t reported = weights.size(2), heads = weights.size(1);
+  if (first_query == 0) maps_ += options_.head ? (*options_.head < heads ? 1 : 0) : heads;
   if (weights.size(3) != keys_ || first_query + reported > queries_) {
     fail(ExitCode::internal, "attention weights of shape {} for {} target and {} source tokens",
          weights.shape(), queries_, keys_);
@@ -82,7 +90,7 @@ void AlignmentObserver::add(std::int64_t layer, const Tensor& weights) {
   const std::vector<double> values = weights.to_vector<double>();
   const double* value = values.data();
   for (std::int64_t b = 0; b < weights.size(0); ++b) {
-    for (std::int64_t head = 0; head < weights.size(1); ++head, value += reported * keys_) {
+    for (std::int64_t head = 0; head < heads; ++head, value += reported * keys_) {
       if (head != options_.head.value_or(head)) continue;
       double* sum = sums_.data() + (b * queries_ + first_query) * keys_;
       for (std::int64_t i = 0; i < reported * keys_; ++i) sum[i] += value[i];
@@ -93,6 +101,8 @@ void AlignmentObserver::add(std::int64_t layer, const Tensor& weights) {
 
 AlignmentMatrix AlignmentObserver::weights(std::size_t b, std::size_t target_tokens,
                                            std::size_t source_tokens, std::size_t queries) const {
+  if (target_tokens > 0 && maps_ == 0)
+    fail(ExitCode::usage, "no attention of the layer and head to align with has been met");
   AlignmentMatrix matrix{target_tokens, source_tokens, {}};
   matrix.weights.reserve(target_tokens * source_tokens);
   for (std::size_t t = 0; t < target_tokens; ++t) {

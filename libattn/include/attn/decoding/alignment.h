@@ -82,7 +82,7 @@ class AlignmentObserver {
 
   AlignmentOptions options_;
   std::int64_t queries_, keys_;
-  std::int64_t maps_ = 0;                 // layers times heads that are added up
+  std::int64_t maps_ = 0;                 // layers times heads that have been added up
   std::vector<double> sums_;              // [batch, queries, keys]
   std::vector<std::int64_t> next_query_;  // of each layer
 };
