@@ -254,6 +254,19 @@ TEST_CASE("names of a sweep are unique and fit for folders", "[config]") {
                           "a.path=x_y,b.path=null_2", "a.path=.._z,b.path=1-2", "a.path=.._z,b.path=null"});
 }
 
+TEST_CASE("a name of a sweep that is too long for a folder is cut and stays unique", "[config]") {
+  const std::string path(300, 'p');
+  const auto points = config::expand_sweep(
+      yaml::parse("sweep: {a.path: [" + path + "1, " + path + "2, " + path + "2]}", "s.yaml"));
+  REQUIRE(points.size() == 3);
+  for (const auto& point : points) {
+    CHECK(point.name.size() < 210);
+    CHECK(point.name.starts_with("path=ppp"));
+  }
+  CHECK(points[0].name != points[1].name);
+  CHECK(points[2].name == points[1].name + "_2");
+}
+
 TEST_CASE("no sweep is one run, and a malformed one an error", "[config]") {
   const auto single = config::expand_sweep(yaml::parse("a: 1", "s.yaml"));
   REQUIRE(single.size() == 1);

@@ -40,6 +40,9 @@ std::vector<std::string> differing_keys(std::span<const RunHistory> runs) {
     });
     if (differs && !is_place(key)) differing.push_back(key);
   }
+  // Last, as people sort.
+  std::stable_partition(differing.begin(), differing.end(),
+                        [](const std::string& key) { return key != "seed"; });
   return differing;
 }
 
