@@ -144,6 +144,38 @@ TEST_CASE("every choice of a model's structure survives a checkpoint") {
   CHECK(loaded.feed_forward_dropout == 0.25);
 }
 
+TEST_CASE("every choice of a recurrent model's structure survives a checkpoint") {
+  ModelConfig config = trained_models()[1];
+  config.cell = RecurrentCell::lstm;
+  config.bidirectional = config.deep_output = true;
+  config.scoring = Scoring::general;
+  config.tying = ModelConfig::Tying::output;
+  config.embedding_dropout = 0.125;
+  config.attention_dropout = 0.0;
+  const ModelConfig loaded = Saved(config).load().config;
+  CHECK(loaded.cell == RecurrentCell::lstm);
+  CHECK(loaded.bidirectional);
+  CHECK(loaded.deep_output);
+  CHECK(loaded.scoring == Scoring::general);
+  CHECK(loaded.tying == ModelConfig::Tying::output);
+  CHECK(loaded.embedding_dropout == 0.125);
+  CHECK(loaded.attention_dropout == std::optional(0.0));
+}
+
+TEST_CASE("a checkpoint from before a field of the model loads, with the field's default") {
+  for (const ModelConfig& config : trained_models()) {
+    const Saved saved(config);
+    edit(saved.path, [](hid_t file) {
+      for (const char* name : {"cell", "bidirectional", "scoring", "deep_output", "embedding_dropout"})
+        REQUIRE(H5Adelete_by_name(file, "/model", name, H5P_DEFAULT) >= 0);
+    });
+    const TranslationSystem loaded = saved.load();
+    CHECK(parameters_of(*loaded.model) == parameters_of(*saved.system.model));
+    CHECK(loaded.config.cell == RecurrentCell::gru);
+    CHECK_FALSE(loaded.config.attention_dropout);
+  }
+}
+
 TEST_CASE("resuming gives back moments, counters and progress exactly") {
   for (const ModelConfig& config : trained_models()) {
     Saved saved(config);

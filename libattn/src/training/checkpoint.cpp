@@ -80,7 +80,7 @@ void check_digest(const hdf5::File& file, const char* attribute, const std::stri
 std::string description_digest(const TranslationSystem& system) {
   Sha256 digest;
   const auto add = [&](std::string_view text) { digest.update(text.size()).update(text); };
-  for (const std::string& line : model_config_lines(system.config)) add(line);
+  for (const std::string& line : lasting_model_config_lines(system.config)) add(line);
   const TextProcessing& text = system.text;
   add_side(digest, text.source_vocabulary, text.source_tokenizer);
   add_side(digest, text.target_vocabulary, text.target_tokenizer);

@@ -96,7 +96,7 @@ class Reader {
 
 class Lister {
  public:
-  void from_here_optional() {}
+  void from_here_optional() { optional_from = lines.size(); }
   void number(const char* name, const std::optional<double>& value) {
     lines.push_back(fmt::format("{}={}", name, value ? fmt::to_string(*value) : "null"));
   }
@@ -111,6 +111,7 @@ class Lister {
   }
 
   std::vector<std::string> lines;
+  std::size_t optional_from = 0;
 };
 
 }  // namespace
@@ -129,6 +130,18 @@ std::vector<std::string> model_config_lines(const ModelConfig& config) {
   Lister lister;
   visit_fields(config, lister);
   return std::move(lister.lines);
+}
+
+std::vector<std::string> lasting_model_config_lines(const ModelConfig& config) {
+  const ModelConfig standard;
+  Lister lister, defaults;
+  visit_fields(config, lister);
+  visit_fields(standard, defaults);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < lister.lines.size(); ++i) {
+    if (i < lister.optional_from || lister.lines[i] != defaults.lines[i]) lines.push_back(lister.lines[i]);
+  }
+  return lines;
 }
 
 }  // namespace attn
