@@ -121,7 +121,9 @@ void declare_sweep(CLI::App& app, Options& options) {
       runs(app.add_option("--jobs", options.jobs,
                           "Run so many of a sweep at once, each as a process with its log beside its "
                           "run directory; without --threads they share the cores"))
-          ->check(CLI::Range(1, 1024));
+          ->check(CLI::Range(1, 1024))
+          ->excludes("--dry-run")
+          ->excludes("--vocabulary-only");
   runs(app.add_option("--only", options.only, "Only the run of a sweep that has this name"))
       ->type_name("NAME")
       ->excludes(jobs);

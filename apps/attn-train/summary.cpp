@@ -1,5 +1,6 @@
 #include "summary.h"
 
+#include <cstdint>
 #include <filesystem>
 
 #include "attn/core/error.h"
@@ -42,10 +43,10 @@ void declare_summary(CLI::App& app, SummaryOptions& options) {
       ->type_name("FILE");
   comparing(app.add_option("--metric", options.metric,
                            "Metric of --curves, as valid_bleu (default: the one of the validation)"));
-  comparing(
-      app.add_flag("--over-seeds,!--no-over-seeds", options.over_seeds,
-                   "Mean and standard deviation of runs that differ in the seed alone (default: if nothing "
-                   "else differs)"));
+  comparing(app.add_flag_function(
+      "--over-seeds,!--no-over-seeds", [&options](std::int64_t count) { options.over_seeds = count > 0; },
+      "Mean and standard deviation of runs that differ in the seed alone (default: if nothing else "
+      "differs)"));
   comparing(app.add_option("--sort-by", options.sort_by, "Metric, the best first, or key to sort by"));
   comparing(app.add_option("--format", options.format, "table, csv, markdown or json"))
       ->check(CLI::IsMember({"table", "csv", "markdown", "json"}));

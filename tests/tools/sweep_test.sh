@@ -98,7 +98,7 @@ done
 rm -r missing "runs/jobs/valid=missing_valid.tsv,seed=1" runs/jobs/valid=missing_valid.tsv,seed=2
 run 5 "jobs that fail" "${sweep[@]}" --name jobs --jobs 2 --resume --json
 same "$(wc -l <stdout | tr -d ' ')" 2 "results of jobs that fail"
-says "4 runs: 2 finished before, 2 failed" "jobs that fail"
+says "4 runs: 0 finished, 2 finished before, 2 failed" "jobs that fail"
 says "error: jobs/valid=missing_valid.tsv,seed=1 failed: " "jobs that fail"
 says "missing/valid.tsv" "jobs that fail"
 same "$(states "${sweep[@]}" --name jobs)" "finished finished failed failed " "states after jobs"
