@@ -56,7 +56,7 @@ void declare_extraction(CLI::App& app, AlignmentCommand& command) {
       ->group(group);
   app.add_flag("--alignment-shift", command.shifted,
                "Take the attention of the step after a token, which has read it, instead of the step that "
-               "predicts it; better for Transformers")
+               "predicts it")
       ->group(group);
 }
 

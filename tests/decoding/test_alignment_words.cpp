@@ -146,36 +146,3 @@ TEST_CASE("the byte pieces of a character belong to its word") {
   }
   CHECK(counts[1] >= 4);  // three bytes of the sign and one of the digit
 }
-
-TEST_CASE("an unknown token is replaced by the source that it attends to most") {
-  const std::string source = "Anna mag Gurken.";
-  const std::vector<Token> tokens = {{"anna", 0, 4}, {"mag", 5, 8}, {"gurken", 9, 15}, {".", 15, 16}};
-  const AlignmentMatrix weights{3, 4, {0.7, 0.1, 0.1, 0.1, 0.1, 0.8, 0.1, 0.0, 0.0, 0.1, 0.6, 0.3}};
-  const std::vector<std::int32_t> ids = {Vocabulary::unk, 7, Vocabulary::unk};
-  using Replacements = std::vector<std::optional<std::string>>;
-  const auto by_token = unknown_replacements(weights, ids, {source, tokens}, AlignmentUnit::token);
-  CHECK(by_token == Replacements{"Anna", std::nullopt, "Gurken"});
-  const auto by_word = unknown_replacements(weights, ids, {source, tokens}, AlignmentUnit::word);
-  CHECK(by_word == Replacements{"Anna", std::nullopt, "Gurken."});
-
-  const Tokenizer words = Tokenizer::named("word");
-  const std::vector<std::string> target = {"<unk>", "likes", "<unk>"};
-  CHECK(replace_tokens(words.detokenize_with_spans(target), by_token) == "Anna likes Gurken");
-  const Tokenizer bpe = Tokenizer::named("bpe");
-  CHECK(replace_tokens(bpe.detokenize_with_spans(target), by_word) == "Anna likes Gurken.");
-  CHECK(unknown_replacements({1, 0, {}}, std::vector<std::int32_t>{Vocabulary::unk}, {"", {}},
-                             AlignmentUnit::token) == Replacements{std::nullopt});
-}
-
-TEST_CASE("a replaced piece stands where the unknown one stood, with single spaces around it") {
-  using Replacements = std::vector<std::optional<std::string>>;
-  const SentencePieceModel model = small_model();
-  const std::vector<std::string> pieces = {"\u2581a", "\u2581", "<unk>", "\u2581dog"};
-  CHECK(replace_tokens(model.decode(pieces), Replacements{{}, {}, "Xylo", {}}) == "a Xylo dog");
-  CHECK(replace_tokens(model.decode(pieces), Replacements(4)) == model.decode(pieces).text);
-  // As models decode that others have trained.
-  const JoinedText middle{"a \u2047  dog", {{"\u2581a", 0, 1}, {"<unk>", 1, 6}, {"\u2581dog", 6, 10}}};
-  CHECK(replace_tokens(middle, Replacements{{}, "Xylo", {}}) == "a Xylo dog");
-  const JoinedText ends{" \u2047  dog \u2047 ", {{"<unk>", 0, 5}, {"\u2581dog", 5, 9}, {"<unk>", 9, 14}}};
-  CHECK(replace_tokens(ends, Replacements{"Xylo", {}, "phon"}) == "Xylo dog phon");
-}

@@ -4,7 +4,6 @@
 
 #include "attn/core/error.h"
 #include "attn/text/utf8.h"
-#include "attn/text/vocabulary.h"
 
 namespace attn {
 namespace {
@@ -49,10 +48,6 @@ AlignmentMatrix average_rows(const AlignmentMatrix& weights, const TokenizedText
   return means;
 }
 
-bool is_blank_at(std::string_view text, std::size_t offset) {
-  return offset < text.size() && text[offset] == ' ';
-}
-
 }  // namespace
 
 std::vector<TextSpan> words_of(std::string_view text) {
@@ -86,48 +81,6 @@ std::vector<WordRange> words_of_tokens(std::span<const TextSpan> words, std::spa
 AlignmentMatrix word_weights(const AlignmentMatrix& weights, const TokenizedText& source,
                              const TokenizedText& target) {
   return average_rows(sum_columns(weights, source), target);
-}
-
-std::vector<std::optional<std::string>> unknown_replacements(const AlignmentMatrix& weights,
-                                                             std::span<const std::int32_t> ids,
-                                                             const TokenizedText& source,
-                                                             AlignmentUnit unit) {
-  if (weights.targets != ids.size())
-    fail(ExitCode::internal, "weights of {} target tokens for {} tokens", weights.targets, ids.size());
-  require_tokens("source", weights.sources, source.tokens.size());
-  std::vector<std::optional<std::string>> replacements(ids.size());
-  if (std::find(ids.begin(), ids.end(), Vocabulary::unk) == ids.end()) return replacements;
-  const bool whole_words = unit == AlignmentUnit::word;
-  const auto words = words_of(source.text);
-  for (const auto& [from, to] : hard_links(whole_words ? sum_columns(weights, source) : weights)) {
-    if (ids[static_cast<std::size_t>(to)] != Vocabulary::unk) continue;
-    const auto place = static_cast<std::size_t>(from);
-    const TextSpan span =
-        whole_words ? words[place] : TextSpan{source.tokens[place].begin, source.tokens[place].end};
-    replacements[static_cast<std::size_t>(to)] = source.text.substr(span.begin, span.end - span.begin);
-  }
-  return replacements;
-}
-
-std::string replace_tokens(const JoinedText& joined,
-                           std::span<const std::optional<std::string>> replacements) {
-  if (joined.tokens.size() != replacements.size()) {
-    fail(ExitCode::internal, "{} replacements for {} tokens", replacements.size(), joined.tokens.size());
-  }
-  std::string text;
-  std::size_t copied = 0;
-  for (std::size_t i = 0; i < replacements.size(); ++i) {
-    const Token& token = joined.tokens[i];
-    if (!replacements[i] || token.begin < copied) continue;
-    text.append(joined.text, copied, token.begin - copied);
-    const bool space_before = is_blank_at(joined.text, token.begin) && token.begin < token.end;
-    const bool space_after = token.end > token.begin + 1 && is_blank_at(joined.text, token.end - 1);
-    if (space_before && !text.empty() && text.back() != ' ') text += ' ';
-    text += *replacements[i];
-    if (space_after && token.end < joined.text.size() && !is_blank_at(joined.text, token.end)) text += ' ';
-    copied = token.end;
-  }
-  return text.append(joined.text, copied);
 }
 
 }  // namespace attn

@@ -1,9 +1,6 @@
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,19 +45,5 @@ struct TokenizedText {
 /// further ones are ignored. Throws Error(internal) if there are too few.
 AlignmentMatrix word_weights(const AlignmentMatrix& weights, const TokenizedText& source,
                              const TokenizedText& target);
-
-/// What can stand for each <unk> of a translation: the bytes of the source token, or with
-/// AlignmentUnit::word of the whole source word, that it has the largest weight on (as Luong et al., 2015,
-/// https://aclanthology.org/P15-1002, copy words). `weights`: between tokens, one row for each of `ids`.
-/// Nothing for other tokens, and where there is nothing to take. Throws Error(internal) if the counts differ.
-std::vector<std::optional<std::string>> unknown_replacements(const AlignmentMatrix& weights,
-                                                             std::span<const std::int32_t> ids,
-                                                             const TokenizedText& source, AlignmentUnit unit);
-
-/// The text of `joined` with replacements in the place of what became of those tokens. Of the spaces that
-/// SentencePiece puts around an unknown piece, those that would double a space or begin or end the text are
-/// dropped.
-std::string replace_tokens(const JoinedText& joined,
-                           std::span<const std::optional<std::string>> replacements);
 
 }  // namespace attn
