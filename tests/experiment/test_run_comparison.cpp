@@ -52,6 +52,16 @@ TEST_CASE("only keys that differ are compared, in rows ordered by number", "[run
   CHECK(contains(to_text(comparison), "learning_rate=0.01,seed=10: failed: the disk is full"));
 }
 
+TEST_CASE("a key that some runs lack is compared among the others", "[runs]") {
+  const TemporaryFolder folder;
+  std::vector<RunHistory> runs;
+  for (const char* settings :
+       {"seed: 1\n", "seed: 1\nnew: a\n", "seed: 1\nnew: a\nnewer: x\n", "seed: 1\nnewer: y\n"})
+    runs.push_back(read_run(make_run(folder, fmt::format("run-{}", runs.size()), settings, "finished")));
+  CHECK(compare_runs(runs).keys == Names{"newer"});
+  CHECK(compare_runs(runs).rows[0].keys == Names{""});
+}
+
 TEST_CASE("over seeds: mean and standard deviation of the sample, of finished runs", "[runs]") {
   const TemporaryFolder folder;
   const std::vector<RunHistory> runs = grid(folder);

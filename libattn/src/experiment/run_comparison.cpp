@@ -26,19 +26,15 @@ std::string value_of(const RunHistory& run, const std::string& key) {
   return found == run.keys.end() ? "" : found->second;
 }
 
+// A key that a run lacks, since an earlier version wrote it, is no difference.
 std::vector<std::string> differing_keys(std::span<const RunHistory> runs) {
-  std::set<std::string> all;
-  std::vector<const RunHistory*> readable;
+  std::map<std::string, std::set<std::string>> values;
   for (const RunHistory& run : runs) {
-    if (!run.keys.empty()) readable.push_back(&run);
-    for (const auto& [key, value] : run.keys) all.insert(key);
+    for (const auto& [key, value] : run.keys) values[key].insert(value);
   }
   std::vector<std::string> differing;
-  for (const std::string& key : all) {
-    const bool differs = std::any_of(readable.begin(), readable.end(), [&](const RunHistory* run) {
-      return run->keys.count(key) == 0 || value_of(*run, key) != value_of(*readable.front(), key);
-    });
-    if (differs && !is_place(key)) differing.push_back(key);
+  for (const auto& [key, found] : values) {
+    if (found.size() > 1 && !is_place(key)) differing.push_back(key);
   }
   // Last, as people sort.
   std::stable_partition(differing.begin(), differing.end(),
