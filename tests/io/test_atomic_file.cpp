@@ -29,6 +29,30 @@ TEST_CASE("an output file appears whole and only when committed", "[file]") {
   CHECK_FALSE(fs::exists(folder.path() / "out.txt.part"));
 }
 
+TEST_CASE("a part file that is kept can be continued after what counts of it", "[file]") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.write("out.txt", "old"), part = folder.path() / "out.txt.part";
+  CHECK(attn::PartFile::name_for(path) == part);
+  {
+    AtomicFile file(path);
+    file.write("one\n");
+    file.synchronise();
+    CHECK(attn::read_file(part) == "one\n");
+    file.write("tw");
+    file.keep_part();
+  }
+  CHECK(attn::read_file(path) == "old");
+  folder.write("out.txt.part", "one\ntw");
+  {
+    AtomicFile file(path, 4);
+    file.write("two\n");
+    CHECK(attn::read_file(path) == "old");
+    file.commit();
+  }
+  CHECK(attn::read_file(path) == "one\ntwo\n");
+  CHECK_FALSE(fs::exists(part));
+}
+
 TEST_CASE("an output file that is not committed leaves nothing", "[file]") {
   const TemporaryFolder folder;
   {

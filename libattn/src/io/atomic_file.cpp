@@ -97,7 +97,19 @@ std::string read_file(const fs::path& path) {
   }
 }
 
-PartFile::PartFile(const fs::path& target) : target_(resolve_link(target)) {
+PartFile::PartFile(const fs::path& target) : PartFile(target, O_TRUNC) {}
+
+PartFile PartFile::existing(const fs::path& target) {
+  return {target, 0};
+}
+
+fs::path PartFile::name_for(const fs::path& target) {
+  fs::path part = resolve_link(target);
+  part += ".part";
+  return part;
+}
+
+PartFile::PartFile(const fs::path& target, int flags) : target_(resolve_link(target)) {
   check_folder(target_);
   if (is_device(target_)) {
     fail(ExitCode::file, "cannot write {}: it is a device or a pipe, and this output needs an ordinary file",
@@ -108,7 +120,7 @@ PartFile::PartFile(const fs::path& target) : target_(resolve_link(target)) {
   // A replaced file keeps its permissions; a new one gets what the user's umask grants.
   struct stat old = {};
   const bool replaces = ::stat(target_.c_str(), &old) == 0;
-  const Descriptor file(::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const Descriptor file(::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666));
   if (file.id() < 0) {
     const int error = errno;
     fail(ExitCode::file, "cannot write {}: {}", target_.string(), reason(error));
@@ -136,16 +148,33 @@ void PartFile::commit(const Verify& verify) {
 }
 
 AtomicFile::AtomicFile(const fs::path& target) : target_(target) {
-  fs::path name = target;
-  if (is_device(target)) {
-    descriptor_ = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
-  } else {
-    part_ = std::make_unique<PartFile>(target);
-    name = part_->part();
-    descriptor_ = ::open(name.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (!is_device(target)) part_ = std::make_unique<PartFile>(target);
+  open(part_ ? O_TRUNC : 0);
+}
+
+AtomicFile::AtomicFile(const fs::path& target, std::uint64_t bytes) : target_(target) {
+  part_ = std::make_unique<PartFile>(PartFile::existing(target));
+  try {
+    open(O_APPEND);
+    if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+      fail(ExitCode::file, "cannot write {}: {}", target_.string(), reason(errno));
+  } catch (...) {
+    keep_part();
+    if (descriptor_ >= 0) ::close(descriptor_);
+    throw;
   }
+}
+
+void AtomicFile::open(int flags) {
+  descriptor_ = ::open((part_ ? part_->part() : target_).c_str(), O_WRONLY | O_CLOEXEC | flags);
   if (descriptor_ < 0) fail(ExitCode::file, "cannot write {}: {}", target_.string(), reason(errno));
   buffer_.reserve(buffer_bytes);
+}
+
+void AtomicFile::synchronise() {
+  flush();
+  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS)
+    fail(ExitCode::file, "cannot write {}: {}", target_.string(), reason(errno));
 }
 
 AtomicFile::~AtomicFile() {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -20,6 +21,10 @@ class PartFile {
   /// Checks that the folder exists and that the target is not a folder or a device; creates an empty part
   /// file, so that a read-only folder is reported before the work starts. Throws Error (ExitCode::file).
   explicit PartFile(const std::filesystem::path& target);
+  /// The same, but a part file that is there keeps its contents.
+  static PartFile existing(const std::filesystem::path& target);
+  /// The name of the part file of `target`.
+  static std::filesystem::path name_for(const std::filesystem::path& target);
   PartFile(PartFile&& other) noexcept;
   PartFile& operator=(PartFile&&) = delete;
   PartFile(const PartFile&) = delete;
@@ -32,8 +37,12 @@ class PartFile {
   /// Call when the writer has closed the part file: runs `verify` on it (which throws when the file is not as
   /// written), fsync, rename to the target, fsync of the folder. Throws Error (ExitCode::file).
   void commit(const Verify& verify = {});
+  /// Leaves the part file as it is, for a later run to go on with; nothing can be committed afterwards.
+  void keep() noexcept { part_.clear(); }
 
  private:
+  PartFile(const std::filesystem::path& target, int flags);
+
   std::filesystem::path target_;
   std::filesystem::path part_;
 };
@@ -45,12 +54,23 @@ class AtomicFile {
  public:
   /// Throws Error (ExitCode::file) when the folder is missing or not writable, or the target is a folder.
   explicit AtomicFile(const std::filesystem::path& target);
+  /// Goes on with the part file of an earlier run, of which the first `bytes` bytes are kept. Throws as the
+  /// other.
+  AtomicFile(const std::filesystem::path& target, std::uint64_t bytes);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
   /// Appends these bytes (buffered). Throws Error (ExitCode::file), for instance on a full disk.
   void write(std::string_view bytes);
+
+  /// Writes what is buffered and waits until it is on the disk, so that a part file that is kept has it.
+  /// Throws Error (ExitCode::file).
+  void synchronise();
+  /// Has the part file stay, whatever becomes of this: as far as synchronise() saw it at least.
+  void keep_part() noexcept {
+    if (part_) part_->keep();
+  }
 
   /// Writes what is buffered, closes, verifies, and gives the file its name. Nothing may be written
   /// afterwards.
@@ -59,6 +79,7 @@ class AtomicFile {
  private:
   void flush();
   void close();
+  void open(int flags);
 
   std::filesystem::path target_;
   std::unique_ptr<PartFile> part_;  ///< none where a device is written directly
