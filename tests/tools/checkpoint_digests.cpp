@@ -1,6 +1,6 @@
-// checkpoint_digests FILE: one line for each parameter and moment of a checkpoint with the SHA-256 of its
-// values, and the checksum of the progress; what training changed, whatever else the file says about its
-// origin.
+// checkpoint_digests FILE: one line for each parameter, moment and average of a checkpoint with the SHA-256
+// of its values, and the checksum of the progress; what training changed, whatever else the file says about
+// its origin.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   try {
     const attn::hdf5::File file = attn::hdf5::File::open(argv[1]);
-    for (const char* name : {"/model", "/optimizer"}) {
+    for (const char* name : {"/model", "/optimizer", "/average"}) {
+      if (!file.exists(name)) continue;  // a checkpoint for translating only
       const attn::hdf5::Group group = file.group(name);
       for (const std::string& path : group.dataset_paths()) {
         const std::vector<double> values = group.read<double>(path);

@@ -140,7 +140,7 @@ TEST_CASE("stopping a training with accumulation after any update and resuming i
       TrainerHooks hooks;
       hooks.stop_requested = [&] { return trainer.progress().update == stop; };
       trainer.run(hooks);
-      CHECK(trainer.progress().batch % 4 == 0 || trainer.progress().batch == 6);
+      CHECK((trainer.progress().batch % 4 == 0 || trainer.progress().batch == 6));
       save_checkpoint(path, system, &trainer.optimizer(), trainer.progress(), {"", 5, "sha", {}},
                       trainer.average());
     }

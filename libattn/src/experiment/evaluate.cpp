@@ -1,9 +1,12 @@
 #include "evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "attn/core/error.h"
 #include "attn/decoding/translator.h"
 #include "attn/evaluation/bleu.h"
+#include "attn/evaluation/chrf.h"
 
 namespace attn {
 namespace {
@@ -35,6 +38,24 @@ std::string reference_for(const TranslationSystem& system, const PreparedData& d
   return {};
 }
 
+// What a line's translation is depends on no other line, so the parts give what the whole would.
+void translate_in_parts(const Translator& translator, std::span<const std::string> sources,
+                        std::vector<std::string>& texts) {
+  try {
+    const std::vector<Translation> translations = translator.translate(sources);
+    for (const Translation& translation : translations) texts.push_back(translation.text());
+    return;
+  } catch (const OutOfMemory&) {
+    if (sources.size() == 1) {
+      texts.emplace_back();
+      return;
+    }
+  }
+  const std::size_t half = sources.size() / 2;
+  translate_in_parts(translator, sources.first(half), texts);
+  translate_in_parts(translator, sources.subspan(half), texts);
+}
+
 }  // namespace
 
 std::vector<std::string> translate_all(const TranslationSystem& system, std::span<const std::string> sources,
@@ -46,7 +67,7 @@ std::vector<std::string> translate_all(const TranslationSystem& system, std::spa
   const Translator translator(*system.model, system.config, system.text, options);
   std::vector<std::string> texts;
   texts.reserve(sources.size());
-  for (const Translation& translation : translator.translate(sources)) texts.push_back(translation.text());
+  translate_in_parts(translator, sources, texts);
   return texts;
 }
 
@@ -60,12 +81,37 @@ TranslationQuality score_translations(const TextProcessing& text, std::span<cons
   }
   const CorpusBleu bleu = corpus_bleu(translations, references);
   return {bleu.score, book_sum / static_cast<double>(std::max<std::size_t>(1, corpus.pairs.size())),
-          bleu.signature};
+          bleu.signature, chrf(translations, references).score};
 }
 
 TranslationQuality translation_quality(const TranslationSystem& system, const Corpus& corpus,
                                        std::int64_t beam, std::int64_t max_length) {
   return score_translations(system.text, translate_all(system, sources_of(corpus), beam, max_length), corpus);
+}
+
+ValidationFigures validation_figures(const TranslationSystem& system, const PreparedCorpus& held_out,
+                                     const ExperimentConfig& config, const BatchOptions& batches) {
+  ValidationFigures figures{evaluate_loss(*system.model, held_out.encoded, batches), 0.0, {}};
+  figures.perplexity = std::exp(figures.loss.per_token());
+  if (config.validation.bleu) {
+    figures.translation =
+        translation_quality(system, held_out.corpus, config.validation.beam, config.report.max_length);
+  }
+  return figures;
+}
+
+double value_of(const ValidationFigures& figures, ValidationConfig::Metric metric) {
+  switch (metric) {
+    case ValidationConfig::Metric::loss:
+      return figures.loss.per_token();
+    case ValidationConfig::Metric::perplexity:
+      return figures.perplexity;
+    case ValidationConfig::Metric::bleu:
+      return figures.translation.value_or(TranslationQuality{}).bleu;
+    case ValidationConfig::Metric::chrf:
+      return figures.translation.value_or(TranslationQuality{}).chrf;
+  }
+  return 0.0;
 }
 
 std::vector<Sample> make_samples(const TranslationSystem& system, const PreparedData& data,

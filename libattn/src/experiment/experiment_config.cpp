@@ -1,8 +1,11 @@
 #include "attn/experiment/experiment_config.h"
 
+#include "attn/experiment/guided_data.h"
+#include "data_keys.h"
 #include "model_keys.h"
 #include "run_keys.h"
 #include "subwords.h"
+#include "training_keys.h"
 
 namespace attn {
 namespace {
@@ -49,6 +52,8 @@ void describe_data(Schema& schema, DataConfig& d) {
                "Cut or pad every sentence to so many tokens (the book's num_steps); 0: do not");
   schema.field("data.max_length", d.max_length, not_negative,
                "Crop longer sentences to so many tokens; 0: do not");
+  describe_data_checks(schema, d);
+  describe_alignments(schema, d);
   describe_subwords(schema, d.subwords);
 }
 
@@ -111,27 +116,18 @@ void describe_training(Schema& schema, TrainingConfig& t) {
   schema.field("training.shuffle", t.shuffle, Boolean{}, "A new order of the pairs each epoch");
   schema.field("training.sort_by_length", t.sort_by_length, Boolean{},
                "Batches of sentences of similar length");
+  schema.field("training.bucket_by_length", t.bucket_by_length, Boolean{},
+               "Batches of sentences of nearly equal length on both sides, instead; least padding");
+  describe_accumulation(schema, t);
   describe_loss(schema, t.loss);
+  describe_guidance(schema, t);
   describe_optimizer(schema, t.optimizer);
   describe_schedule(schema, t.schedule);
 }
 
 void describe_reporting(Schema& schema, ExperimentConfig& c) {
-  using Metric = ValidationConfig::Metric;
-  schema.field("validation.every_epochs", c.validation.every_epochs, not_negative,
-               "Epochs between validations; 0: never");
-  schema.field("validation.metric", c.validation.metric,
-               Choice<Metric>{{{"loss", Metric::loss}, {"bleu", Metric::bleu}}},
-               "Decides on the best checkpoint and on early stopping");
-  schema.field("validation.bleu", c.validation.bleu, Boolean{},
-               "Translate the validation set at each validation");
-  schema.field("validation.beam", c.validation.beam, positive, "Beam of these translations");
-  schema.field("validation.patience", c.validation.patience, not_negative,
-               "Validations without improvement before stopping; 0: never");
-  schema.field("checkpoints.every_epochs", c.checkpoints.every_epochs, not_negative,
-               "Epochs between checkpoints; 0: only the last");
-  schema.field("checkpoints.keep_last", c.checkpoints.keep_last, positive,
-               "Checkpoints kept, besides the best");
+  describe_validation(schema, c.validation);
+  describe_checkpoints(schema, c.checkpoints);
   schema.field("report.beam", c.report.beam, positive, "Beam for the test set and the samples");
   schema.field("report.max_length", c.report.max_length, not_negative,
                "Tokens of a translation at most; 0: by the training data");
@@ -140,6 +136,8 @@ void describe_reporting(Schema& schema, ExperimentConfig& c) {
                "Further samples from the test set");
   schema.field("report.training_bleu", c.report.training_bleu, Boolean{},
                "The book's BLEU over all training pairs, at the end");
+  schema.field("report.tensorboard", c.report.tensorboard, Boolean{},
+               "The metrics also as scalars for TensorBoard, in the folder tensorboard of the run");
 }
 
 void check_files(Schema& schema, const std::string& name, const CorpusFiles& files) {
@@ -174,16 +172,17 @@ void check_experiment(Schema& schema, const ExperimentConfig& config) {
   check_files(schema, "valid", data.valid);
   check_files(schema, "test", data.test);
   check_subwords(schema, data);
+  check_data(schema, config);
   if (data.steps > 0 && data.max_length > 0)
     schema.problem("data.max_length", "and data.steps exclude each other");
   check_model(schema, config);
+  check_guidance(schema, config);
   if (config.training.batch_size == 0 && config.training.batch_tokens == 0) {
     schema.problem("training.batch_size",
                    "and training.batch_tokens are both 0; one of them must be above 0");
   }
-  if (config.validation.metric == ValidationConfig::Metric::bleu && !config.validation.bleu) {
-    schema.problem("validation.metric", "bleu needs validation.bleu: true");
-  }
+  check_validation(schema, config);
+  check_checkpoints(schema, config);
 }
 
 }  // namespace attn

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -36,8 +37,9 @@ void remove_path(const fs::path& path) {
 
 // Only what a run writes: a folder that holds other things is never emptied.
 void remove_former_run(const fs::path& path) {
-  for (const char* name : {"config.yaml", "command.txt", "environment.json", "status.json", "log.txt",
-                           "metrics.jsonl", "report.json", "regression.h5", "source.model", "target.model"}) {
+  for (const char* name :
+       {"config.yaml", "command.txt", "environment.json", "status.json", "log.txt", "lint.json",
+        "metrics.jsonl", "report.json", "regression.h5", "source.model", "target.model"}) {
     remove_path(path / name);
   }
   for (const char* folder : subfolders) remove_path(path / folder);
@@ -67,6 +69,34 @@ void check_state(const fs::path& path, RunDirectory::Mode mode) {
   }
 }
 
+std::vector<fs::path> checkpoints_named(const fs::path& run, const char* prefix) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints", ignored)) {
+    if (entry.path().filename().string().starts_with(prefix) && entry.path().extension() == ".h5")
+      found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// What a process that was killed was writing.
+void remove_partial_files(const fs::path& folder) {
+  std::vector<fs::path> partial;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".part") partial.push_back(entry.path());
+  }
+  for (const fs::path& path : partial) remove_path(path);
+}
+
+// A validation inside an epoch has a fraction for its epoch.
+bool happened(const nlohmann::json& metrics, std::int64_t epochs, std::int64_t update) {
+  const double epoch = metrics.value("epoch", 0.0);
+  if (epoch == std::floor(epoch)) return epoch <= static_cast<double>(epochs);
+  return metrics.value("update", std::int64_t{0}) <= update;
+}
+
 }  // namespace
 
 RunDirectory::RunDirectory(fs::path path, Mode mode) : path_(std::move(path)) {
@@ -80,11 +110,16 @@ RunDirectory::RunDirectory(fs::path path, Mode mode) : path_(std::move(path)) {
   lock_.emplace(path_);
   check_state(path_, mode);
   if (mode == Mode::force) remove_former_run(path_);
+  if (mode == Mode::resume) remove_partial_files(path_ / "checkpoints");
   for (const char* folder : subfolders) make_folder(path_ / folder);
 }
 
 fs::path RunDirectory::checkpoint(std::int64_t update) const {
   return path_ / "checkpoints" / fmt::format("update-{:08}.h5", update);
+}
+
+fs::path RunDirectory::kept_checkpoint(std::int64_t update) const {
+  return path_ / "checkpoints" / fmt::format("best-{:08}.h5", update);
 }
 
 void RunDirectory::write(const std::string& name, std::string_view text) const {
@@ -101,7 +136,7 @@ void RunDirectory::append_line(const std::string& name, std::string_view line) c
   if (!written) fail(ExitCode::file, "{} cannot be written: {}", file.string(), std::strerror(errno));
 }
 
-void RunDirectory::rewind_metrics(std::int64_t epochs) const {
+void RunDirectory::rewind_metrics(std::int64_t epochs, std::int64_t update) const {
   std::error_code ignored;
   if (!fs::exists(path_ / "metrics.jsonl", ignored)) return;
   const std::string text = read_file(path_ / "metrics.jsonl");
@@ -110,20 +145,26 @@ void RunDirectory::rewind_metrics(std::int64_t epochs) const {
     const std::size_t end = std::min(text.find('\n', start), text.size());
     const std::string line = text.substr(start, end - start);
     const auto entry = nlohmann::json::parse(line, nullptr, false);
-    if (entry.is_object() && entry.value("epoch", std::int64_t{0}) <= epochs) kept += line + "\n";
+    if (entry.is_object() && happened(entry, epochs, update)) kept += line + "\n";
     start = end + 1;
   }
   write("metrics.jsonl", kept);
 }
 
+std::vector<fs::path> RunDirectory::numbered_checkpoints() const {
+  return checkpoints_named(path_, "update-");
+}
+
+std::vector<fs::path> RunDirectory::kept_checkpoints() const {
+  return checkpoints_named(path_, "best-");
+}
+
+void RunDirectory::remove(const fs::path& file) const {
+  remove_path(file);
+}
+
 void RunDirectory::prune_checkpoints(std::int64_t keep) const {
-  std::vector<fs::path> numbered;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(path_ / "checkpoints", ignored)) {
-    if (entry.path().filename().string().starts_with("update-") && entry.path().extension() == ".h5")
-      numbered.push_back(entry.path());
-  }
-  std::sort(numbered.begin(), numbered.end());
+  const std::vector<fs::path> numbered = numbered_checkpoints();
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < numbered.size(); ++i) remove_path(numbered[i]);
 }
 

@@ -13,6 +13,8 @@ void describe_run(config::Schema& schema, const RunKeys& keys, const std::string
                "Backend plugin: a name, or the path of a .so file");
   schema.field("backend.device", backend.device, not_negative, "Index of the device");
   schema.field("backend.threads", backend.threads, not_negative, "CPU threads; 0: all cores");
+  schema.field("backend.memory_limit", backend.memory_limit, not_negative,
+               "MiB of the device's memory that may be used; 0: no limit");
   schema.field("backend.dtype", backend.dtype,
                config::Choice<DType>{{{"f32", DType::f32}, {"f64", DType::f64}}}, "Element type");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/experiment/training_run.h"
+#include "training_keys.h"
 
 namespace attn {
 
@@ -21,18 +22,23 @@ TrainerConfig trainer_config(const ExperimentConfig& config, std::int64_t update
     trainer.batches.batch_size = static_cast<std::size_t>(training.batch_size);
   trainer.batches.shuffle = training.shuffle;
   trainer.batches.sort_by_length = training.sort_by_length;
+  trainer.batches.bucket_by_length = training.bucket_by_length;
+  trainer.accumulate = training.accumulate;
+  trainer.average_decay = training.ema_decay;
   trainer.seed = config.seed;
   trainer.epochs = training.epochs;
   trainer.max_updates = training.max_updates;
   trainer.validate_every = config.validation.every_epochs;
+  trainer.validate_every_updates = config.validation.every_updates;
   trainer.patience = config.validation.patience;
-  trainer.larger_is_better = config.validation.metric == ValidationConfig::Metric::bleu;
+  trainer.larger_is_better = larger_is_better(config.validation.metric);
   return trainer;
 }
 
 std::int64_t updates_per_epoch(const ExperimentConfig& config, const EncodedCorpus& corpus) {
-  return static_cast<std::int64_t>(
+  const auto batches = static_cast<std::int64_t>(
       BatchSampler(corpus, trainer_config(config, 0).batches, config.seed).epoch(0).size());
+  return (batches + config.training.accumulate - 1) / config.training.accumulate;
 }
 
 std::int64_t planned_updates(const TrainerConfig& trainer, std::int64_t per_epoch) {

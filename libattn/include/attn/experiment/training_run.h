@@ -25,6 +25,7 @@ struct TranslationQuality {
   double bleu = 0.0;       ///< corpus BLEU, 0 to 100
   double book_bleu = 0.0;  ///< mean of the book's sentence BLEU (k = 2), 0 to 1
   std::string signature;   ///< of `bleu`
+  double chrf = 0.0;       ///< corpus chrF2, 0 to 100
 };
 
 /// A source, its translation, and the reference if there is one.
@@ -33,13 +34,25 @@ struct Sample {
   std::optional<double> book_bleu;  ///< against the reference
 };
 
+/// The average of several checkpoints, beside the checkpoint that it competes with, by the validation's
+/// metric.
+struct AveragedCheckpoint {
+  std::vector<std::string> members;  ///< names of the files
+  std::string metric;                ///< as in validation.metric
+  double averaged = 0.0, other = 0.0;
+  std::string other_name;  ///< "best.h5", or the last checkpoint
+  bool better = false;     ///< the average is what the report is about
+};
+
 /// What a finished run reports.
 struct RunSummary {
   Trainer::Outcome outcome = Trainer::Outcome::finished;
   TrainingProgress progress;
   double loss = 0.0, book_loss = 0.0;          ///< of the last epoch, see EpochReport
   double tokens_per_second = 0.0;              ///< median over the epochs of target tokens per second
-  std::optional<TranslationQuality> test;      ///< on the test set, by the best checkpoint
+  std::string checkpoint;                      ///< name of the file that is reported on
+  std::optional<AveragedCheckpoint> averaged;  ///< if asked for
+  std::optional<TranslationQuality> test;      ///< on the test set, by `checkpoint`
   std::optional<TranslationQuality> training;  ///< over all training pairs, if asked for
   std::vector<Sample> samples;
 };

@@ -16,7 +16,7 @@ struct CheckpointOrigin {
   std::string command_line;
   std::uint64_t seed = 0;
   std::string corpus_sha256;  ///< of the encoded training pairs; resuming on other data is refused
-  std::vector<std::string> averaged_from;  ///< files whose parameters were averaged; empty: trained
+  std::vector<std::string> averaged_from = {};  ///< files whose parameters were averaged; empty: trained
 };
 
 /// Writes a checkpoint (docs/file-formats.md) so that PATH holds all of it or the file that was there before.

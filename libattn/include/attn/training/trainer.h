@@ -44,10 +44,10 @@ struct UpdateReport {
   std::int64_t update;
   double loss;  ///< nats per target token of this update
   double gradient_norm, learning_rate;
-  std::int64_t tokens;                     ///< target tokens of this update
-  std::int64_t splits = 0;                 ///< how often a batch did not fit into memory and was halved
-  std::vector<std::size_t> split_lines;    ///< lines of the batches that did not fit
-  std::vector<std::size_t> skipped_lines;  ///< lines of sentences that do not fit even on their own
+  std::int64_t tokens;                          ///< target tokens of this update
+  std::int64_t splits = 0;                      ///< how often a batch did not fit into memory and was halved
+  std::vector<std::size_t> split_lines = {};    ///< lines of the batches that did not fit
+  std::vector<std::size_t> skipped_lines = {};  ///< lines of sentences that do not fit even on their own
 };
 
 /// One epoch, or the part of it up to a validation inside, for the log and for metrics.
