@@ -20,6 +20,27 @@ std::string quality_line(const char* what, const TranslationQuality& quality) {
                      quality.book_bleu);
 }
 
+// What did not fit into memory.
+std::string memory_lines(const TrainingProgress& progress) {
+  std::string text;
+  if (progress.split_batches > 0)
+    text +=
+        fmt::format("memory did not suffice {} times: the batch was done in parts\n", progress.split_batches);
+  if (progress.skipped_sentences > 0)
+    text += fmt::format("memory did not suffice for single sentences: they were left out {} times\n",
+                        progress.skipped_sentences);
+  return text;
+}
+
+// Of an average, which of the two files the report is about, and why.
+std::string checkpoint_lines(const RunSummary& summary) {
+  if (!summary.averaged) return {};
+  const AveragedCheckpoint& averaged = *summary.averaged;
+  return fmt::format("averaged.h5, from {} checkpoints: validation {} {:.4f}; {}: {:.4f}; reported on: {}\n",
+                     averaged.members.size(), averaged.metric, averaged.averaged, averaged.other_name,
+                     averaged.other, summary.checkpoint);
+}
+
 const char* name_of(Trainer::Outcome outcome) {
   switch (outcome) {
     case Trainer::Outcome::finished:
@@ -42,6 +63,7 @@ std::string text_report(const ExperimentConfig& config, const RunSummary& summar
       "loss {:.4f} nats/token (the book's figure, averaged over padding as well: {:.4f}), {} target "
       "tokens/s\n",
       summary.loss, summary.book_loss, cli::format_count(summary.tokens_per_second));
+  text += memory_lines(summary.progress) + checkpoint_lines(summary);
   if (summary.test) text += quality_line("test set", *summary.test);
   if (summary.training) text += quality_line("training pairs", *summary.training);
   for (const Sample& sample : summary.samples) {
@@ -61,11 +83,20 @@ std::string json_report(const ExperimentConfig& config, const RunSummary& summar
             {"updates", summary.progress.update},
             {"loss", summary.loss},
             {"book_loss", summary.book_loss},
-            {"tokens_per_second", summary.tokens_per_second}};
+            {"tokens_per_second", summary.tokens_per_second},
+            {"checkpoint", summary.checkpoint},
+            {"split_batches", summary.progress.split_batches},
+            {"skipped_sentences", summary.progress.skipped_sentences}};
+  if (summary.averaged) {
+    json["average"] = {{"members", summary.averaged->members},   {"metric", summary.averaged->metric},
+                       {"averaged", summary.averaged->averaged}, {"other", summary.averaged->other_name},
+                       {"other_value", summary.averaged->other}, {"better", summary.averaged->better}};
+  }
   if (summary.test)
     json["test"] = {{"bleu", summary.test->bleu},
                     {"book_bleu", summary.test->book_bleu},
-                    {"signature", summary.test->signature}};
+                    {"signature", summary.test->signature},
+                    {"chrf", summary.test->chrf}};
   if (summary.training)
     json["training_pairs"] = {{"bleu", summary.training->bleu}, {"book_bleu", summary.training->book_bleu}};
   json["samples"] = Json::array();
@@ -76,33 +107,6 @@ std::string json_report(const ExperimentConfig& config, const RunSummary& summar
     json["samples"].push_back(std::move(entry));
   }
   return printed(json);
-}
-
-std::string text_report(const ExperimentConfig& config, const DryRun& dry_run) {
-  std::string text = fmt::format(
-      "{}: {} parameters, vocabularies {} / {}\n{} training pairs, {} target tokens and {} updates an epoch, "
-      "{} epochs\n"
-      "{:.1f} MiB of device memory at the peak, {:.2f} ms an update: about {} in all, without validation\n",
-      config.name, dry_run.parameters, dry_run.source_vocabulary, dry_run.target_vocabulary,
-      dry_run.training_pairs, dry_run.target_tokens, dry_run.updates_per_epoch, config.training.epochs,
-      static_cast<double>(dry_run.peak_bytes) / 1048576.0, 1e3 * dry_run.seconds_per_update,
-      cli::format_duration(dry_run.estimated_seconds));
-  for (const std::string& finding : dry_run.findings) text += fmt::format("note: {}\n", finding);
-  return text;
-}
-
-std::string json_report(const ExperimentConfig& config, const DryRun& dry_run) {
-  return printed(Json{{"name", config.name},
-                      {"parameters", dry_run.parameters},
-                      {"source_vocabulary", dry_run.source_vocabulary},
-                      {"target_vocabulary", dry_run.target_vocabulary},
-                      {"training_pairs", dry_run.training_pairs},
-                      {"target_tokens_per_epoch", dry_run.target_tokens},
-                      {"updates_per_epoch", dry_run.updates_per_epoch},
-                      {"peak_bytes", dry_run.peak_bytes},
-                      {"seconds_per_update", dry_run.seconds_per_update},
-                      {"estimated_seconds", dry_run.estimated_seconds},
-                      {"findings", dry_run.findings}});
 }
 
 std::string text_report(const ExperimentConfig& config, const PreparedData& data) {

@@ -2,7 +2,6 @@
 #include <string>
 
 #include "attn/experiment/data.h"
-#include "attn/experiment/dry_run.h"
 #include "attn/experiment/kernel_regression.h"
 #include "attn/experiment/training_run.h"
 
@@ -11,8 +10,6 @@ namespace attn::train {
 /// What a run achieved, for people or as one JSON object; ends with a line break.
 std::string text_report(const ExperimentConfig& config, const RunSummary& summary);
 std::string json_report(const ExperimentConfig& config, const RunSummary& summary);
-std::string text_report(const ExperimentConfig& config, const DryRun& dry_run);
-std::string json_report(const ExperimentConfig& config, const DryRun& dry_run);
 std::string text_report(const ExperimentConfig& config, const PreparedData& data);
 std::string json_report(const ExperimentConfig& config, const PreparedData& data);
 std::string text_report(const KernelRegressionConfig& config, const RegressionResult& result);
