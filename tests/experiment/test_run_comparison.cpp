@@ -122,7 +122,7 @@ TEST_CASE("a comparison as CSV and JSON has all digits", "[runs]") {
   CHECK(contains(csv,
                  "run,training.learning_rate,seed,valid_bleu,valid_loss,best_epoch,loss,epochs,tokens_per_"
                  "second,state,message\n"));
-  CHECK(contains(csv, "\n\"learning_rate=0.001,seed=2\",0.001,2,12,1.2,2,1.2,2,1500,finished,\n"));
+  CHECK(contains(csv, "\n\"learning_rate=0.001,seed=2\",0.001,2,12,1.2,2,1.2,2,2000,finished,\n"));
   CHECK(contains(to_csv(compare_runs(runs, true)), "valid_bleu_mean,valid_bleu_sd,"));
   const auto json = nlohmann::json::parse(to_json(compare_runs(runs, true), runs));
   CHECK(json["groups"][1]["metrics"]["loss"]["n"] == 2);
