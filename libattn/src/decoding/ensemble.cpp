@@ -90,7 +90,7 @@ Context EnsembleModel::member_context(Context& context, std::size_t member) cons
   return own;
 }
 
-Tensor EnsembleModel::average(std::span<const Tensor> logits) const {
+Tensor EnsembleModel::averaged(std::span<const Tensor> logits) const {
   if (logits.size() == 1) return logits.front();
   std::vector<Tensor> members;
   for (const Tensor& member : logits) {
@@ -122,7 +122,7 @@ TranslationModel::Logits EnsembleModel::forward(const TokenBatch& source, const 
     Context own = member_context(context, i);
     logits.push_back(batch_major(members_[i]->forward(source, decoder_input, own), decoder_input));
   }
-  return {average(logits), TokenOrder::batch_major};
+  return {averaged(logits), TokenOrder::batch_major};
 }
 
 std::unique_ptr<DecoderState> EnsembleModel::encode(const TokenBatch& source, std::int64_t max_steps,
@@ -144,7 +144,7 @@ Tensor EnsembleModel::step(DecoderState& state, std::span<const std::int32_t> to
     logits.push_back(members_[i]->step(states.member(i), tokens, own));
   }
   states.advance();
-  return average(logits);
+  return averaged(logits);
 }
 
 std::vector<TranslationModel::AttentionMap> EnsembleModel::attention_maps() const {

@@ -1,7 +1,9 @@
 #pragma once
 // What the models' decoder states share: uploading ids and choosing rows.
 #include <algorithm>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "attn/models/translation_model.h"
@@ -55,6 +57,28 @@ inline Tensor reversed_rows(const std::shared_ptr<Device>& device, const TokenBa
   return Tensor::from<std::int32_t>(device, std::span<const std::int32_t>(rows),
                                     Shape{tokens.steps * tokens.size});
 }
+
+/// Which sentence each row of a decoder's state belongs to. What belongs to the sentence alone is equal in
+/// all of its rows, and need not be copied while every row stays with its sentence, as in most steps of a
+/// beam search.
+class RowSentences {
+ public:
+  explicit RowSentences(std::size_t sentences) : of_row_(sentences) {
+    std::iota(of_row_.begin(), of_row_.end(), 0);
+  }
+  /// Row b becomes row `rows[b]`; true if every row keeps its sentence.
+  bool select(std::span<const std::int32_t> rows) {
+    std::vector<std::int32_t> selected;
+    selected.reserve(rows.size());
+    for (const std::int32_t row : rows) selected.push_back(of_row_.at(static_cast<std::size_t>(row)));
+    const bool same = selected == of_row_;
+    of_row_ = std::move(selected);
+    return same;
+  }
+
+ private:
+  std::vector<std::int32_t> of_row_;
+};
 
 /// The chosen rows of the first axis.
 inline Tensor chosen_rows(const Tensor& x, const Tensor& rows) {

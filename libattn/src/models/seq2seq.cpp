@@ -81,12 +81,14 @@ class PlainState final : public DecoderState {
 
 class AttentionState final : public DecoderState {
  public:
-  explicit AttentionState(Seq2SeqAttentionDecoder::State state) : state_(std::move(state)) {}
+  explicit AttentionState(Seq2SeqAttentionDecoder::State state)
+      : state_(std::move(state)), sentences_(static_cast<std::size_t>(state_.memory.size(0))) {}
 
   void select_rows(std::span<const std::int32_t> rows) override {
     const Tensor index = Tensor::from<std::int32_t>(state_.memory.shared_device(), rows,
                                                     Shape{static_cast<std::int64_t>(rows.size())});
     choose_rows(state_.recurrent, index);
+    if (sentences_.select(rows)) return;
     for (Tensor* tensor : {&state_.memory, &state_.projected_keys, &state_.valid_lengths})
       *tensor = chosen_rows(*tensor, index);
   }
@@ -97,6 +99,7 @@ class AttentionState final : public DecoderState {
 
  private:
   Seq2SeqAttentionDecoder::State state_;
+  RowSentences sentences_;
 };
 
 }  // namespace

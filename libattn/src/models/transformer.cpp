@@ -1,5 +1,7 @@
 #include "attn/models/transformer.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "attn/core/error.h"
@@ -51,28 +53,51 @@ class TransformerState final : public DecoderState {
     KeyValueCache past, memory;
   };
 
-  TransformerState(std::vector<Layer> layers, Tensor memory_lengths)
-      : layers_(std::move(layers)), memory_lengths_(std::move(memory_lengths)) {}
+  TransformerState(std::vector<Layer> layers, Tensor memory_lengths, std::int64_t max_steps)
+      : layers_(std::move(layers)),
+        memory_lengths_(std::move(memory_lengths)),
+        sentences_(static_cast<std::size_t>(memory_lengths_.size(0))),
+        max_steps_(max_steps) {}
 
   void select_rows(std::span<const std::int32_t> rows) override {
     const Tensor index = Tensor::from<std::int32_t>(memory_lengths_.shared_device(), rows,
                                                     Shape{static_cast<std::int64_t>(rows.size())});
-    memory_lengths_ = chosen_rows(memory_lengths_, index);
+    const bool same_sentences = sentences_.select(rows);
+    if (!same_sentences) memory_lengths_ = chosen_rows(memory_lengths_, index);
     for (Layer& layer : layers_) {
-      for (Tensor* tensor :
-           {&layer.past.keys, &layer.past.values, &layer.memory.keys, &layer.memory.values}) {
-        *tensor = chosen_rows(*tensor, index);
+      choose(layer.past, index);
+      if (!same_sentences) choose(layer.memory, index);
+    }
+  }
+  /// Makes room for one more step. Room is added in small pieces, since all of it is copied whenever rows are
+  /// chosen.
+  void make_room() {
+    for (Layer& layer : layers_) {
+      if (layer.past.keys.size(1) > position_) return;
+      const std::int64_t more = std::min(room_step, max_steps_ - position_);
+      for (Tensor* tensor : {&layer.past.keys, &layer.past.values}) {
+        const Tensor room =
+            Tensor::zeros(tensor->shared_device(), {tensor->size(0), more, tensor->size(2)}, tensor->dtype());
+        *tensor = position_ == 0 ? room : ops::concatenate(std::array{*tensor, room}, 1);
       }
     }
   }
   std::vector<Layer>& layers() noexcept { return layers_; }
   const Tensor& memory_lengths() const noexcept { return memory_lengths_; }
-  std::int64_t capacity() const { return layers_.empty() ? 0 : layers_.front().past.keys.size(1); }
+  std::int64_t capacity() const noexcept { return max_steps_; }
   void advance() noexcept { ++position_; }
 
  private:
+  static constexpr std::int64_t room_step = 8;
+  static void choose(KeyValueCache& cache, const Tensor& index) {
+    cache.keys = chosen_rows(cache.keys, index);
+    cache.values = chosen_rows(cache.values, index);
+  }
+
   std::vector<Layer> layers_;
   Tensor memory_lengths_;
+  RowSentences sentences_;
+  std::int64_t max_steps_;
 };
 
 ops::Mask lengths_mask(const Tensor& valid_lengths) {
@@ -203,13 +228,13 @@ std::unique_ptr<DecoderState> Transformer::encode(const TokenBatch& source, std:
                                                   Context& context) const {
   const Tensor lengths = lengths_on_device(device(), source);
   const Tensor memory = encode_sources(batch_major_ids(device(), source), lengths, context);
-  const Shape cache{source.size, max_steps, config_.hidden_size};
+  const Shape nothing{source.size, 0, config_.hidden_size};
   std::vector<TransformerState::Layer> layers;
   for (const TransformerDecoderBlock& block : decoder_blocks_) {
-    const auto empty = [&] { return Tensor::zeros(device(), cache, memory.dtype()); };
+    const auto empty = [&] { return Tensor(device(), nothing, memory.dtype()); };
     layers.push_back({{empty(), empty()}, block.project_memory(memory)});
   }
-  return std::make_unique<TransformerState>(std::move(layers), lengths);
+  return std::make_unique<TransformerState>(std::move(layers), lengths, max_steps);
 }
 
 Tensor Transformer::step(DecoderState& state, std::span<const std::int32_t> tokens, Context& context) const {
@@ -219,6 +244,7 @@ Tensor Transformer::step(DecoderState& state, std::span<const std::int32_t> toke
     fail(ExitCode::internal, "step {} of a decoder that was started for {} steps", position + 1,
          decoder.capacity());
   }
+  decoder.make_room();
   const auto position_value = static_cast<std::int32_t>(position);
   const std::vector<std::int32_t> lengths(tokens.size(), position_value + 1);
   const Tensor step_lengths =

@@ -36,9 +36,12 @@ class EnsembleModel final : public TranslationModel {
   /// Those of all members.
   std::vector<AttentionMap> attention_maps() const override;
 
+  std::span<const std::unique_ptr<TranslationModel>> members() const noexcept { return members_; }
+  EnsembleAverage average() const noexcept { return average_; }
+
  private:
   Context member_context(Context& context, std::size_t member) const;
-  Tensor average(std::span<const Tensor> logits) const;
+  Tensor averaged(std::span<const Tensor> logits) const;
 
   std::vector<std::unique_ptr<TranslationModel>> members_;
   EnsembleAverage average_;
