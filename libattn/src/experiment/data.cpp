@@ -208,6 +208,7 @@ void Preparation::encode(PairPasses& pairs, CorpusLint* lint, bool training, Pre
   too_long.remove_from(prepared.corpus);
   if (!file) return;
   file->commit();
+  file.reset();  // with its lengths, which come again
   prepared.encoded = EncodedCorpus(cache_->open(), options(), std::move(source_side), std::move(target_side));
 }
 
