@@ -194,14 +194,24 @@ TEST_CASE("a sentence that does not fit into memory is left out, and the others 
   CHECK(found.report.skipped_lines == std::vector<std::size_t>{99});
   CHECK(found.report.tokens == expected.report.tokens);
   CHECK(largest_difference(expected.values, found.values) < 1e-12);
+}
 
-  const LossTotals all = [&] {
-    const auto small = device_with(limit);
-    const auto m = make_translation_model(model, {small_vocabulary, small_vocabulary}, small, DType::f64, 3);
-    return evaluate_loss(*m, with_long, in_order(7, 1).batches);
-  }();
-  CHECK(all.skipped_lines == std::vector<std::size_t>{99});
-  CHECK(all.tokens == short_ones.target_tokens());
+TEST_CASE("evaluation, too, leaves out a sentence that does not fit into memory, and names it") {
+  const EncodedCorpus short_ones = small_corpus(6);
+  EncodedCorpus with_long = small_corpus(6);
+  const std::vector<std::int32_t> endless(400, 7);
+  with_long.add(endless, endless, 99);
+  const auto evaluate = [&](const EncodedCorpus& corpus, const std::shared_ptr<Device>& device) {
+    const auto model = make_translation_model(trained_models()[2], {small_vocabulary, small_vocabulary},
+                                              device, DType::f64, 3);
+    return evaluate_loss(*model, corpus, in_order(7, 1).batches);
+  };
+  const auto unlimited = device_of(fast_backend());
+  const LossTotals expected = evaluate(short_ones, unlimited);
+  const LossTotals found = evaluate(with_long, device_with(unlimited->memory().peak_in_use + 32768));
+  CHECK(found.skipped_lines == std::vector<std::size_t>{99});
+  CHECK(found.tokens == short_ones.target_tokens());
+  CHECK(found.nats == Approx(expected.nats).epsilon(1e-12));
 }
 
 TEST_CASE("where no sentence fits, updates go on without changing anything") {
