@@ -8,6 +8,7 @@
 #include "attn/op_kinds.h"
 #include "attn/ops/operation.h"
 #include "attn/ops/ops.h"
+#include "attn/training/guided_alignment.h"
 
 namespace attn {
 
@@ -74,9 +75,11 @@ bool GradientPass::fits(const Batch& batch, Part part) {
 void GradientPass::forward_and_backward(const Batch& batch, Part part) {
   set_random(part);
   Context context(random_);
+  if (loss_.guidance) loss_.guidance->request(context, model_);
   const BatchLoss loss =
       batch_loss(model_.forward(source_of(batch), decoder_input_of(batch), context), batch, loss_, divisor_);
-  tape_.backward(loss.objective);
+  tape_.backward(loss_.guidance ? loss_.guidance->objective(loss.objective, context, batch, divisor_)
+                                : loss.objective);
   const double nats = loss.summed.item();  // until now a device may have only queued the work
   totals_.nats += nats;
   totals_.tokens += loss.tokens;

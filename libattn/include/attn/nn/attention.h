@@ -43,6 +43,8 @@ class AdditiveAttention {
                     const ops::Mask& mask, Context& context, AttentionSite site = {}) const;
 
  private:
+  Tensor weights(const Tensor& projected_query, const Tensor& projected_keys, const ops::Mask& mask) const;
+
   Linear W_q_, W_k_;
   ParameterHandle w_v_;
   double dropout_;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "attn/ops/ops.h"
 
@@ -57,6 +58,20 @@ class Context {
     if (observer_) observer_(kind, layer, weights);
   }
 
+  /// Asks one attention for weights that gradients flow through, of one head or the mean of all. They are
+  /// computed beside the fused operation.
+  void request_weights(AttentionKind kind, std::int64_t layer, std::optional<std::int64_t> head) {
+    requested_ = Request{kind, layer, head};
+  }
+  bool requested(AttentionKind kind, std::int64_t layer) const noexcept {
+    return requested_ && requested_->kind == kind && requested_->layer == layer;
+  }
+  std::optional<std::int64_t> requested_head() const noexcept { return requested_->head; }
+  /// Weights [batch, queries, keys] of the requested attention; Bahdanau attention gives them a query at a
+  /// time.
+  void give_weights(Tensor weights) { given_weights_.push_back(std::move(weights)); }
+  const std::vector<Tensor>& given_weights() const noexcept { return given_weights_; }
+
   void observe_activations(ActivationObserver observer) { activation_observer_ = std::move(observer); }
   /// `index` is that of one of several like parts, which comes after the name.
   void activation(const char* name, const Tensor& value, std::int64_t index = -1) const {
@@ -67,8 +82,16 @@ class Context {
   }
 
  private:
+  struct Request {
+    AttentionKind kind;
+    std::int64_t layer;
+    std::optional<std::int64_t> head;
+  };
+
   Tensor random_;
   std::uint32_t next_stream_ = 0;
+  std::optional<Request> requested_;
+  std::vector<Tensor> given_weights_;
   AttentionObserver observer_;
   ActivationObserver activation_observer_;
 };

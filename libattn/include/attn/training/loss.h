@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 
 namespace attn {
 
+class GuidedAlignment;
+
 struct LossConfig {
   enum class Mode {
     token,  ///< the mean over the target tokens of the batch
@@ -17,6 +20,7 @@ struct LossConfig {
   Mode mode = Mode::token;
   double smoothing = 0.0;
   attn_smoothing_kind smoothing_kind = ATTN_SMOOTH_UNIFORM;
+  std::shared_ptr<const GuidedAlignment> guidance;  ///< adds its loss in training; may be null
 };
 
 /// The loss of one batch.
@@ -44,7 +48,7 @@ struct LossTotals {
   double nats = 0.0;  ///< over all target tokens
   double book = 0.0;  ///< sum over batches of the book's loss: nats of the batch / steps of the batch
   std::int64_t tokens = 0;
-  std::vector<std::size_t> skipped_lines;  ///< of sentences that did not fit into memory
+  std::vector<std::size_t> skipped_lines = {};  ///< of sentences that did not fit into memory
 
   void add(double batch_nats, const BatchLoss& loss) {
     nats += batch_nats;
