@@ -97,6 +97,45 @@ void align(const TranslationModel& model, const TextProcessing& text, const Alig
   }
 }
 
+std::string text_of(const Tokenizer& tokenizer, std::span<const std::string> tokens) {
+  std::string text = tokenizer.detokenize(tokens);
+  // A model that writes bytes may write this one, and one line would become two.
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+bool has_unknown(const TranslatedText& translated) {
+  const std::vector<std::int32_t>& ids = translated.hypothesis.tokens;
+  return std::find(ids.begin(), ids.end(), Vocabulary::unk) != ids.end();
+}
+
+// Replaces <unk> in all translations of these lines, one translation of each line at a time.
+void replace_unknown_words(const TranslationModel& model, const TextProcessing& text,
+                           const WordDictionary& dictionary, std::span<Translation> translations,
+                           std::span<const std::size_t> indices, std::size_t k) {
+  std::vector<const EncodedLine*> sources;
+  std::vector<TranslatedText*> incomplete;
+  std::vector<std::vector<std::int32_t>> targets;
+  std::vector<bool> finished;
+  for (const std::size_t index : indices) {
+    Translation& translation = translations[index];
+    if (k >= translation.best.size() || !has_unknown(translation.best[k])) continue;
+    sources.push_back(&translation.source);
+    incomplete.push_back(&translation.best[k]);
+    targets.push_back(translation.best[k].hypothesis.tokens);
+    finished.push_back(translation.best[k].hypothesis.finished);
+  }
+  if (incomplete.empty()) return;
+  const SourceBatch source = make_source_batch(sources, text.steps);
+  const auto weights = attention_weights(model, source.batch(), source.tokens, targets, finished, {});
+  for (std::size_t i = 0; i < incomplete.size(); ++i) {
+    const std::string& line = sources[i]->text;
+    incomplete[i]->replaced = replace_unknown(incomplete[i]->tokens, targets[i], weights[i], line,
+                                              text.source_tokenizer.tokenize_with_spans(line), dictionary);
+    incomplete[i]->text = text_of(text.target_tokenizer, incomplete[i]->tokens);
+  }
+}
+
 // Does a batch in one go; in halves if there is not enough memory, down to single lines, which are given up
 // if they do not fit either.
 template<typename Together, typename GiveUp>
@@ -147,6 +186,7 @@ Translator::Translator(const TranslationModel& model, const ModelConfig& config,
   if (options_.batch_tokens == 0 || options_.batch_size == 0u)
     fail(ExitCode::usage, "a batch must have room for at least one token and one line");
   if (options_.alignments) check(*options_.alignments, model);
+  if (options_.unknown_words) check(AlignmentOptions{}, model);
 }
 
 EncodedLine Translator::encode_source(const std::string& line) const {
@@ -283,13 +323,15 @@ void Translator::translate_together(std::span<Translation> translations,
     for (Hypothesis& hypothesis : results[i]) {
       TranslatedText best;
       best.tokens = text_.target_vocabulary.decode(hypothesis.tokens);
-      best.text = text_.target_tokenizer.detokenize(best.tokens);
-      // A model that writes bytes may write this one, and one line would become two.
-      std::replace(best.text.begin(), best.text.end(), '\n', ' ');
+      best.text = text_of(text_.target_tokenizer, best.tokens);
       best.hypothesis = std::move(hypothesis);
       translations[indices[i]].best.push_back(std::move(best));
     }
     most = std::max(most, results[i].size());
+  }
+  if (options_.unknown_words) {
+    for (std::size_t k = 0; k < most; ++k)
+      replace_unknown_words(model_, text_, *options_.unknown_words, translations, indices, k);
   }
   if (!options_.alignments) return;
   for (std::size_t k = 0; k < most; ++k) align(model_, text_, *options_.alignments, translations, indices, k);

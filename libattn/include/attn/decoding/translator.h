@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "attn/decoding/alignment.h"
 #include "attn/decoding/search.h"
+#include "attn/decoding/unknown_words.h"
 #include "attn/text/text_processing.h"
 
 namespace attn {
@@ -22,7 +24,9 @@ struct TranslatorOptions {
   std::size_t batch_tokens = 8192;
   std::optional<std::size_t> batch_size;       ///< most lines a batch, as a further limit
   std::optional<AlignmentOptions> alignments;  ///< find out which source each target attends to
-  std::string prefix_name = "prefixes";        ///< the file that prefixes come from, for messages
+  /// Present: <unk> in translations are replaced (replace_unknown), with this dictionary.
+  std::shared_ptr<const WordDictionary> unknown_words;
+  std::string prefix_name = "prefixes";  ///< the file that prefixes come from, for messages
   /// Called after each batch with the number of lines that it held; may throw to stop the work.
   std::function<void(std::size_t lines)> after_batch;
 };
@@ -41,6 +45,7 @@ struct TranslatedText {
   std::string text;
   std::vector<std::string> tokens;
   Hypothesis hypothesis;
+  std::size_t replaced = 0;              ///< <unk> that were replaced, in `text` and in `tokens`
   std::vector<AlignmentLink> alignment;  ///< if asked for, with the numbers of tokens or words
   AlignmentMatrix alignment_weights;     ///< of soft alignments
 };
