@@ -30,7 +30,8 @@ std::string digest(const EncodedCorpus& corpus) {
   for (const auto side : {&EncodedPair::source, &EncodedPair::target}) {
     for (std::size_t i = 0; i < corpus.size(); ++i) {
       bytes.clear();
-      for (const std::int32_t id : corpus.pair(i).*side) fmt::format_to(std::back_inserter(bytes), "{} ", id);
+      const EncodedPair pair = corpus.pair(i);
+      for (const std::int32_t id : pair.*side) fmt::format_to(std::back_inserter(bytes), "{} ", id);
       hash.update(bytes += '\n');
     }
   }
