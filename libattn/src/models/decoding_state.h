@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn/models/translation_model.h"
+#include "attn/ops/operation.h"
 #include "attn/ops/ops.h"
 
 namespace attn {
@@ -84,5 +85,31 @@ class RowSentences {
 inline Tensor chosen_rows(const Tensor& x, const Tensor& rows) {
   return ops::gather_rows(x, rows);
 }
+
+/// Chooses rows of one tensor again and again. Two buffers take turns, so that large tensors whose rows
+/// become ever fewer do not ask for memory of ever other sizes.
+class RowChooser {
+ public:
+  /// Replaces `x`, which has no gradients, by its chosen rows.
+  void operator()(Tensor& x, const Tensor& rows) {
+    const std::int64_t row_elements = x.size(0) == 0 ? 0 : x.elements() / x.size(0);
+    const std::int64_t needed = row_elements * rows.size(0);
+    if (needed == 0) {
+      x = chosen_rows(x, rows);
+      return;
+    }
+    const Tensor before = current_ && current_.data() == x.data() ? current_ : x.reshaped({x.elements()});
+    if (!spare_ || spare_.elements() < needed) spare_ = Tensor(x.shared_device(), Shape{needed}, x.dtype());
+    Shape shape{rows.size(0)};
+    for (int axis = 1; axis < x.rank(); ++axis) shape = shape.appended(x.size(axis));
+    const Tensor target = spare_.view(0, shape);
+    ops::apply_to(*ops::find_operation(ATTN_OP_GATHER_ROWS), target, {x, rows});
+    x = target;
+    current_ = std::exchange(spare_, before);
+  }
+
+ private:
+  Tensor current_, spare_;  // flat; x is the beginning of current_
+};
 
 }  // namespace attn

@@ -51,6 +51,7 @@ class TransformerState final : public DecoderState {
  public:
   struct Layer {
     KeyValueCache past, memory;
+    std::array<RowChooser, 4> choosers = {};
   };
 
   TransformerState(std::vector<Layer> layers, Tensor memory_lengths, std::int64_t max_steps)
@@ -65,8 +66,11 @@ class TransformerState final : public DecoderState {
     const bool same_sentences = sentences_.select(rows);
     if (!same_sentences) memory_lengths_ = chosen_rows(memory_lengths_, index);
     for (Layer& layer : layers_) {
-      choose(layer.past, index);
-      if (!same_sentences) choose(layer.memory, index);
+      layer.choosers[0](layer.past.keys, index);
+      layer.choosers[1](layer.past.values, index);
+      if (same_sentences) continue;
+      layer.choosers[2](layer.memory.keys, index);
+      layer.choosers[3](layer.memory.values, index);
     }
   }
   /// Makes room for one more step. Room is added in small pieces, since all of it is copied whenever rows are
@@ -89,11 +93,6 @@ class TransformerState final : public DecoderState {
 
  private:
   static constexpr std::int64_t room_step = 8;
-  static void choose(KeyValueCache& cache, const Tensor& index) {
-    cache.keys = chosen_rows(cache.keys, index);
-    cache.values = chosen_rows(cache.values, index);
-  }
-
   std::vector<Layer> layers_;
   Tensor memory_lengths_;
   RowSentences sentences_;
@@ -232,7 +231,7 @@ std::unique_ptr<DecoderState> Transformer::encode(const TokenBatch& source, std:
   std::vector<TransformerState::Layer> layers;
   for (const TransformerDecoderBlock& block : decoder_blocks_) {
     const auto empty = [&] { return Tensor(device(), nothing, memory.dtype()); };
-    layers.push_back({{empty(), empty()}, block.project_memory(memory)});
+    layers.push_back({{empty(), empty()}, block.project_memory(memory), {}});
   }
   return std::make_unique<TransformerState>(std::move(layers), lengths, max_steps);
 }
