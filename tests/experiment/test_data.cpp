@@ -3,6 +3,7 @@
 #include <fstream>
 #include <string>
 
+#include "attn/core/sha256.h"
 #include "attn/experiment/data.h"
 #include "attn/experiment/encoded_file.h"
 #include "attn/experiment/setup.h"
@@ -102,6 +103,14 @@ TEST_CASE(
   CHECK(again.train.corpus.pairs.empty());
   CHECK_FALSE(again.train.empty());
   CHECK(fs::last_write_time(files_of(config.cache, ".ids").front()) == made);
+}
+
+TEST_CASE("the digest of training pairs is over their ids, sources before targets, a line each") {
+  const TemporaryFolder folder;
+  DataConfig config = written(folder, "a b\tc\nb\td c\n");
+  config.max_length = 3;
+  // b, a and c, d in the order of their frequency.
+  CHECK(prepare_data(config).sha256 == sha256_hex("5 4 3 \n4 3 \n4 3 \n5 4 3 \n"));
 }
 
 TEST_CASE("a corpus that changed, or another setting, is encoded anew") {
