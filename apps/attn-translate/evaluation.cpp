@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "attn/core/error.h"
@@ -65,70 +66,123 @@ std::string as_comparison(const Scores& scores, const std::string& baseline, con
        references);
 }
 
+// Pipes can be read only once.
+bool is_countable(const std::string& path) {
+  std::error_code ignored;
+  return path != "-" && std::filesystem::is_regular_file(path, ignored);
+}
+
+std::size_t count_rest(LineReader& reader) {
+  while (reader.next()) {
+  }
+  return reader.report().lines;
+}
+
 }  // namespace
 
 Evaluation::Evaluation(const EvaluationOptions& options, const cli::Messages& messages)
-    : options_(options), messages_(messages) {
-  for (const std::string& path : options_.references) {
-    std::vector<std::string> lines = read(path);
-    if (path == options_.references.front()) references_.resize(lines.size());
-    check_count(path, lines.size());
-    for (std::size_t i = 0; i < lines.size(); ++i) references_[i].push_back(std::move(lines[i]));
+    : options_(options), messages_(messages), paths_(options.references) {
+  if (!options_.compare_with.empty()) paths_.push_back(options_.compare_with);
+  for (const std::string& path : paths_) {
+    readers_.emplace_back(path);
+    if (!is_countable(path)) continue;
+    LineReader counter(path);
+    const std::size_t lines = count_rest(counter);
+    if (counted_path_.empty()) {
+      counted_path_ = path;
+      counted_lines_ = lines;
+    }
+    check_count(path, lines);
   }
-  if (!options_.compare_with.empty()) {
-    baseline_ = read(options_.compare_with);
-    check_count(options_.compare_with, baseline_.size());
+  for (auto& metric : metrics_of(options_)) {
+    const std::size_t width = metric->width();
+    const Collected none{std::vector<double>(width), {.width = width, .values = {}}};
+    measures_.push_back({std::move(metric), none, none});
   }
-}
-
-std::vector<std::string> Evaluation::read(const std::string& path) {
-  TextLines text = read_lines(path);
-  bad_lines_ += text.report.lines_with_replacements;
-  if (const auto warning = text.report.warning()) messages_.warning("{}", *warning);
-  return std::move(text.lines);
 }
 
 void Evaluation::check_count(const std::string& name, std::size_t translations) const {
-  if (translations != references_.size()) {
-    fail_count(name, translations, options_.references.front(), references_.size());
+  if (!counted_path_.empty() && translations != counted_lines_)
+    fail_count(name, translations, counted_path_, counted_lines_);
+}
+
+void Evaluation::collect(Collected& collected, const Metric& metric, const std::string& translation,
+                         const std::vector<std::string>& references) const {
+  const std::vector<double> counts = metric.statistics(translation, references);
+  for (std::size_t i = 0; i < counts.size(); ++i) collected.totals[i] += counts[i];
+  if (!options_.resamples()) return;
+  std::vector<double>& values = collected.statistics.values;
+  values.insert(values.end(), counts.begin(), counts.end());
+}
+
+void Evaluation::add(const std::string& translation) {
+  ++translations_;
+  std::vector<std::string> lines;
+  for (LineReader& reader : readers_) {
+    std::optional<std::string> line = reader.next();
+    if (!line) ended_ = true;
+    lines.push_back(std::move(line).value_or(""));
+  }
+  if (ended_) return;  // said in the end, with all counts
+  std::optional<std::string> baseline;
+  if (!options_.compare_with.empty()) {
+    baseline = std::move(lines.back());
+    lines.pop_back();
+  }
+  for (Measure& measure : measures_) {
+    collect(measure.system, *measure.metric, translation, lines);
+    if (baseline) collect(measure.baseline, *measure.metric, *baseline, lines);
   }
 }
 
-Scores Evaluation::scores(const Metric& metric, std::span<const std::string> translations) const {
-  const auto statistics = segment_statistics(metric, translations, references_);
-  const std::vector<double> totals = totals_of(statistics);
+void Evaluation::check_counts(const std::string& source) {
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    const std::size_t lines = count_rest(readers_[i]);
+    if (lines != translations_) fail_count(source, translations_, paths_[i], lines);
+  }
+  if (translations_ == 0) fail(ExitCode::input_data, "there are no hypotheses to score");
+}
+
+Scores Evaluation::scores(const Measure& measure) const {
+  const Metric& metric = *measure.metric;
+  const std::vector<double>& totals = measure.system.totals;
+  const std::vector<std::vector<std::string>> one_segment(
+      1, std::vector<std::string>(options_.references.size()));
   Scores scores;
   scores.name = metric.name();
   scores.score = metric.score(totals);
   scores.details = metric.details(totals);
-  scores.signature = signature_of(metric, references_,
+  scores.signature = signature_of(metric, one_segment,
                                   options_.resamples() ? std::optional(options_.bootstrap) : std::nullopt);
   if (!options_.compare_with.empty()) {
-    const auto baseline = segment_statistics(metric, baseline_, references_);
-    const auto compared = paired_bootstrap(metric, baseline, statistics, options_.bootstrap);
+    const auto compared =
+        paired_bootstrap(metric, measure.baseline.statistics, measure.system.statistics, options_.bootstrap);
     scores.confidence = compared.system;
-    scores.baseline_score = metric.score(totals_of(baseline));
+    scores.baseline_score = metric.score(measure.baseline.totals);
     scores.baseline_confidence = compared.baseline;
     scores.p_value = compared.p_value;
   } else if (options_.confidence) {
-    scores.confidence = confidence_interval(metric, statistics, options_.bootstrap);
+    scores.confidence = confidence_interval(metric, measure.system.statistics, options_.bootstrap);
   }
   return scores;
 }
 
-std::string Evaluation::report(const std::string& name, std::span<const std::string> translations,
-                               bool json) const {
-  check_count(name, translations.size());
+std::string Evaluation::report(const std::string& source, const std::string& name, bool json) {
+  check_counts(source);
+  for (const LineReader& reader : readers_) {
+    bad_lines_ += reader.report().lines_with_replacements;
+    if (const auto warning = reader.report().warning()) messages_.warning("{}", *warning);
+  }
   const bool compares = !options_.compare_with.empty();
   std::string lines;
   Json object;
   object["translations"] = name;
   if (compares) object["baseline"] = options_.compare_with;
   object["references"] = options_.references;
-  object["segments"] = translations.size();
+  object["segments"] = translations_;
   object["metrics"] = Json::array();
-  for (const auto& metric : metrics_of(options_)) {
-    const Scores found = scores(*metric, translations);
+  for (const Measure& measure : measures_) {
+    const Scores found = scores(measure);
     object["metrics"].push_back(as_json(found));
     lines += compares ? as_comparison(found, options_.compare_with, name) : as_line(found);
   }

@@ -151,12 +151,13 @@ kill -TERM "$process"
 wait "$process"
 same $? 130 "exit status after SIGTERM"
 exec 3>&-
-[[ ! -e never.txt && ! -e never.txt.part ]] || complain "an interrupted run leaves its output file"
+[[ ! -e never.txt ]] || complain "an interrupted run leaves its output file"
+[[ -e never.txt.part && -e never.txt.part.json ]] || complain "an interrupted run leaves nothing to resume"
 
 # ---- what is printed
 
 run 0 "n-best" $model --n-best 3 --input mixed.txt
-grep -qE '^0 \|\|\| .+ \|\|\| -?[0-9.]+$' stdout || complain "n-best is not in Moses' format: $(head -1 stdout)"
+grep -qE '^0 \|\|\| .+ \|\|\| LogProbability= -?[0-9.]+ Length= [0-9]+ \|\|\| -?[0-9.]+$' stdout || complain "n-best is not in Moses' format: $(head -1 stdout)"
 same "$(cut -d' ' -f1 stdout | uniq | tr '\n' ' ')" "0 1 2 3 4 5 " "line numbers of n-best"
 same "$(grep -c '^0 |||' stdout)" 3 "translations of the first line"
 
@@ -182,7 +183,52 @@ assert len(objects[0]["alignment"]) == len(objects[0]["tokens"])
 PYTHON
 fi
 
+# ---- constraints, prefixes, sampling, ensembles
+
+run 0 "a coverage penalty" $model --beam 3 --n-best 2 --coverage-penalty 0.2 --input source.txt
+grep -qE ' Coverage= -?[0-9.]+ \|\|\|' stdout || complain "no coverage among the features: $(head -1 stdout)"
+run 2 "a coverage penalty without attention" runs/plain --coverage-penalty 0.2 --input source.txt
+says "no attention" "a coverage penalty without attention"
+run 0 "at most two tokens" $model --max-length 2 --no-repeat-ngram 1 --min-length 2 --input source.txt
+awk 'NF > 2 || $1 == $2 {bad = 1} END {exit bad}' stdout || complain "lengths and repetitions are not limited"
+run 2 "a shortest length above the longest" $model --min-length 5 --max-length 3 --input source.txt
+
+head -2 source.txt >two.txt
+cut -d' ' -f1 target.txt | head -1 >prefix.txt
+echo >>prefix.txt
+for options in "" "--beam 3" "--sample"; do
+    run 0 "a prefix $options" $model $options --prefix prefix.txt --input two.txt
+    same "$(head -1 stdout | cut -d' ' -f1)" "$(head -1 prefix.txt)" "the first word after a prefix $options"
+done
+printf '%s\n\n' "qwertyuiop" >unknown.txt
+run 7 "an unknown prefix" $model --prefix unknown.txt --input two.txt
+says "unknown.txt:1:" "an unknown prefix"
+run 4 "a prefix that is too long" $model --max-length 1 --prefix target.txt --input source.txt
+says "target.txt:1:" "a prefix that is too long"
+run 4 "fewer prefixes than lines" $model --prefix prefix.txt --input source.txt
+says "fewer lines" "fewer prefixes than lines"
+
+run 0 "a tiny nucleus" $model --sample --top-p 0.000001 --input source.txt
+same "$(cat stdout)" "$(cat greedy.txt)" "a nucleus of one token"
+run 2 "a nucleus of nothing" $model --sample --top-p 0 --input source.txt
+
+run 0 "an ensemble of a model with itself" $model --ensemble $model --input source.txt
+same "$(cat stdout)" "$(cat greedy.txt)" "an ensemble of a model with itself"
+run 0 "an ensemble, with copies" $model --ensemble runs/plain --beam 3 --threads 2 --input source.txt
+mv stdout ensemble.txt
+run 0 "an ensemble" $model --ensemble runs/plain --beam 3 --threads 1 --input source.txt
+same "$(cat stdout)" "$(cat ensemble.txt)" "an ensemble with another number of threads"
+
 # ---- scoring
+
+run 0 "scores of tokens" $model --score target.txt --score-tokens --input source.txt
+awk -F' \\|\\|\\| ' '{n = split($2, tokens, " "); sum = 0
+    for (i = 1; i <= n; ++i) {sub(/.*\|/, "", tokens[i]); sum += tokens[i]}
+    if (sum - $1 > 0.01 || $1 - sum > 0.01 || $2 !~ /<eos>\|-?[0-9.]+$/) bad = 1} END {exit bad}' stdout ||
+    complain "the scores of tokens do not add up: $(head -1 stdout)"
+run 2 "--score-tokens without --score" $model --score-tokens --input source.txt
+run 0 "perplexity" $model -v --score target.txt --input source.txt
+says "perplexity" "scoring with -v"
 
 run 0 "scoring" $model --score target.txt --input source.txt
 same "$(lines stdout)" "$pairs" "lines of scores"
