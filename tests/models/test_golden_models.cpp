@@ -2,6 +2,7 @@
 
 #include "attn/models/seq2seq.h"
 #include "attn/models/transformer.h"
+#include "attn/nn/gru.h"
 #include "golden_names.h"
 #include "model_support.h"
 
