@@ -80,7 +80,7 @@ cd runs/updates/checkpoints || exit 1
 refused 2 "an average of one" "at least two" --average out.h5 update-00000030.h5
 refused 2 "an output that is an input" "cannot be the output" --average update-00000030.h5 update-00000024.h5 update-00000030.h5
 refused 5 "an input that is missing" "nowhere.h5" --average out.h5 update-00000030.h5 nowhere.h5
-refused 4 "an input that is text" "pairs.tsv" --average out.h5 update-00000030.h5 ../../../pairs.tsv
+refused 5 "an input that is text" "pairs.tsv" --average out.h5 update-00000030.h5 ../../../pairs.tsv
 [[ ! -e out.h5 ]] || complain "a refused average writes a file"
 run 0 "an average" --average out.h5 update-00000018.h5 update-00000024.h5 update-00000030.h5
 says "the average of 3 checkpoints" "an average" stdout
@@ -99,7 +99,7 @@ says "runs/wide/checkpoints/best.h5" "an average of two models" stderr
 # ---- memory
 
 cp pairs.tsv long.tsv
-printf '%s\t%s\n' "$(printf 'run %.0s' {1..1500})" "$(printf 'cours %.0s' {1..1500})" >>long.tsv
+printf '%s\t%s\n' "$(printf 'run %.0s' {1..3000})" "$(printf 'cours %.0s' {1..3000})" >>long.tsv
 run 0 "a line that does not fit into memory" base.yaml --name memory --set data.train=long.tsv --set backend.memory_limit=4
 says "memory does not suffice for a batch of lines" "the log" runs/memory/log.txt
 says "line 21 of the training data does not fit into memory and was left out" "the log" runs/memory/log.txt
