@@ -38,7 +38,8 @@ def same(found, expected, what):
 
 
 def command(*arguments):
-    return [programs / "attn-translate", model, "--backend", backend, "--max-length", "12", *map(str, arguments)]
+    length = [] if "--score" in arguments else ["--max-length", "12"]
+    return [programs / "attn-translate", model, "--backend", backend, *length, *map(str, arguments)]
 
 
 def run(status, what, *arguments, **keywords):
@@ -265,10 +266,10 @@ def test_memory():
     lines = [b"a b"] * 30 + [b" ".join([b"c"] * 29)] + [b"d e"] * 30
     text = b"\n".join(lines) + b"\n"
     pathlib.Path("in.txt").write_bytes(text)
-    everything = run(0, "with enough memory", "-i", "in.txt", "--beam", 4).splitlines()
+    everything = run(0, "with enough memory", "-i", "in.txt", "--beam", 100).splitlines()
     seen = set()
     for limit in (1, 2, 4, 8, 64):
-        done = subprocess.run(command("-i", "in.txt", "--beam", 4, "--threads", 1, "--memory-limit", limit,
+        done = subprocess.run(command("-i", "in.txt", "--beam", 100, "--threads", 1, "--memory-limit", limit,
                                       "--summary", "summary.json"), capture_output=True, timeout=120, check=False)
         if done.returncode == 6:  # not even the model fits
             seen.add("none")
@@ -283,6 +284,7 @@ def test_memory():
             check(b"in.txt:31:" in done.stderr and b"memory" in done.stderr, f"no warning: {done.stderr}")
         seen.add("all" if missing == 0 else "some")
     print("memory:", sorted(seen))
+    check({"all", "some"} <= seen, f"no limit is in between: {seen}")
 
 
 def test_scores():
