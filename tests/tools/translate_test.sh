@@ -21,7 +21,9 @@ says() {
 run() {
     local status=$1 what=$2 found=0
     shift 2
-    timeout 120 "$translate" --backend "$backend" --threads 1 "$@" >stdout 2>stderr || found=$?
+    local threads=(--threads 1)
+    [[ " $* " != *" --threads "* ]] || threads=()
+    timeout 120 "$translate" --backend "$backend" "${threads[@]}" "$@" >stdout 2>stderr || found=$?
     same "$found" "$status" "exit status: $what ($(cat stderr))"
 }
 
