@@ -29,6 +29,7 @@ void declare_extraction(CLI::App& app, AlignmentCommand& command) {
          "i. hard (default): one link a target; threshold: all pairs with enough weight; soft: "
          "i-j:weight of all pairs above 0.01")
       ->expected(0, 1)
+      ->default_str("hard")  // of a bare --alignments; an empty value would pass the check unseen
       ->transform(CLI::Validator(check_kind, "", "kind"))
       ->type_name("KIND")
       ->group(group);
