@@ -47,7 +47,7 @@ run_root: runs
 seed: 5
 backend: {name: $backend, threads: 1}
 data: {train: pairs.tsv, max_length: 30, source_tokenizer: sentencepiece, target_tokenizer: sentencepiece, shared_vocabulary: true}
-subwords: {vocabulary_size: 45}
+subwords: {vocabulary_size: 40}
 model: {type: transformer, hidden_size: 16, encoder_layers: 1, decoder_layers: 2, dropout: 0.0, heads: 2, feed_forward_size: 32}
 training: {epochs: 20, batch_size: 8, optimizer: adam, learning_rate: 0.01}
 validation: {every_epochs: 0}
