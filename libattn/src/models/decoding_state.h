@@ -2,6 +2,7 @@
 // What the models' decoder states share: uploading ids and choosing rows.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -59,26 +60,58 @@ inline Tensor reversed_rows(const std::shared_ptr<Device>& device, const TokenBa
                                     Shape{tokens.steps * tokens.size});
 }
 
-/// Which sentence each row of a decoder's state belongs to. What belongs to the sentence alone is equal in
-/// all of its rows, and need not be copied while every row stays with its sentence, as in most steps of a
-/// beam search.
-class RowSentences {
+/// Which row of what belongs to the sentence alone, here called the memory, serves which rows of a decoder's
+/// state. All rows of a sentence attend to the same keys and values, so neighbouring rows share them, as many
+/// for each row of the memory: row b attends to row b / rows_together() of the memory. In a beam search that
+/// is one row of the memory for each sentence; where sentences have uneven numbers of rows, it is the largest
+/// number that divides them all.
+class SharedMemory {
  public:
-  explicit RowSentences(std::size_t sentences) : of_row_(sentences) {
+  explicit SharedMemory(std::size_t sentences) : of_row_(sentences), of_memory_(sentences) {
     std::iota(of_row_.begin(), of_row_.end(), 0);
+    of_memory_ = of_row_;
   }
-  /// Row b becomes row `rows[b]`; true if every row keeps its sentence.
-  bool select(std::span<const std::int32_t> rows) {
+
+  std::size_t rows_together() const noexcept {
+    return of_memory_.empty() ? 1 : of_row_.size() / of_memory_.size();
+  }
+
+  /// Row b becomes row `rows[b]`. Returns which rows of the memory to choose; nothing if it stays as it is.
+  std::optional<std::vector<std::int32_t>> select(std::span<const std::int32_t> rows) {
     std::vector<std::int32_t> selected;
     selected.reserve(rows.size());
     for (const std::int32_t row : rows) selected.push_back(of_row_.at(static_cast<std::size_t>(row)));
-    const bool same = selected == of_row_;
+    const auto before = static_cast<std::int32_t>(rows_together());
+    std::vector<std::int32_t> sentences, chosen;
+    for (std::size_t row = 0, together = even_count(selected); row < rows.size(); row += together) {
+      sentences.push_back(selected[row]);
+      chosen.push_back(rows[row] / before);
+    }
     of_row_ = std::move(selected);
-    return same;
+    if (sentences == of_memory_) return std::nullopt;
+    of_memory_ = std::move(sentences);
+    return chosen;
   }
 
  private:
-  std::vector<std::int32_t> of_row_;
+  // Few queries to the same keys are computed one by one, in the same order whatever their number. More may
+  // be computed in blocks, and then the rows of other sentences would show in the last bit.
+  static constexpr std::size_t most_together = 8;
+
+  // The largest number of rows that the rows of every sentence, where they are neighbours, divide into.
+  static std::size_t even_count(std::span<const std::int32_t> sentences) {
+    std::size_t divisor = 0, begin = 0;
+    for (std::size_t row = 1; row <= sentences.size(); ++row) {
+      if (row < sentences.size() && sentences[row] == sentences[begin]) continue;
+      divisor = std::gcd(divisor, row - begin);
+      begin = row;
+    }
+    std::size_t count = std::clamp<std::size_t>(divisor, 1, most_together);
+    while (divisor % count != 0) --count;
+    return count;
+  }
+
+  std::vector<std::int32_t> of_row_, of_memory_;  // the sentence of each
 };
 
 /// The chosen rows of the first axis.
@@ -91,24 +124,33 @@ inline Tensor chosen_rows(const Tensor& x, const Tensor& rows) {
 class RowChooser {
  public:
   /// Replaces `x`, which has no gradients, by its chosen rows.
-  void operator()(Tensor& x, const Tensor& rows) {
-    const std::int64_t row_elements = x.size(0) == 0 ? 0 : x.elements() / x.size(0);
-    const std::int64_t needed = row_elements * rows.size(0);
+  void operator()(Tensor& x, const Tensor& rows) { choose(x, x, rows, 0); }
+
+  /// Replaces x [rows, capacity, width] by chosen steps of chosen rows: `steps`, i32 [chosen rows, chosen
+  /// steps], counts the steps of all rows. Memory is asked for as if `capacity` steps were chosen.
+  void choose_steps(Tensor& x, const Tensor& steps, std::int64_t capacity) {
+    choose(x, x.reshaped({x.size(0) * x.size(1), x.size(2)}), steps, steps.size(0) * capacity * x.size(2));
+  }
+
+ private:
+  void choose(Tensor& x, const Tensor& table, const Tensor& ids, std::int64_t room) {
+    const std::int64_t row_elements = table.size(0) == 0 ? 0 : table.elements() / table.size(0);
+    const std::int64_t needed = row_elements * ids.elements();
     if (needed == 0) {
-      x = chosen_rows(x, rows);
+      x = chosen_rows(table, ids);
       return;
     }
     const Tensor before = current_ && current_.data() == x.data() ? current_ : x.reshaped({x.elements()});
-    if (!spare_ || spare_.elements() < needed) spare_ = Tensor(x.shared_device(), Shape{needed}, x.dtype());
-    Shape shape{rows.size(0)};
-    for (int axis = 1; axis < x.rank(); ++axis) shape = shape.appended(x.size(axis));
+    if (!spare_ || spare_.elements() < needed)
+      spare_ = Tensor(x.shared_device(), Shape{std::max(needed, room)}, x.dtype());
+    Shape shape = ids.shape();
+    for (int axis = 1; axis < table.rank(); ++axis) shape = shape.appended(table.size(axis));
     const Tensor target = spare_.view(0, shape);
-    ops::apply_to(*ops::find_operation(ATTN_OP_GATHER_ROWS), target, {x, rows});
+    ops::apply_to(*ops::find_operation(ATTN_OP_GATHER_ROWS), target, {table, ids});
     x = target;
     current_ = std::exchange(spare_, before);
   }
 
- private:
   Tensor current_, spare_;  // flat; x is the beginning of current_
 };
 

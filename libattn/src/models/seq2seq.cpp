@@ -82,13 +82,13 @@ class PlainState final : public DecoderState {
 class AttentionState final : public DecoderState {
  public:
   explicit AttentionState(Seq2SeqAttentionDecoder::State state)
-      : state_(std::move(state)), sentences_(static_cast<std::size_t>(state_.memory.size(0))) {}
+      : state_(std::move(state)), shared_(static_cast<std::size_t>(state_.memory.size(0))) {}
 
   void select_rows(std::span<const std::int32_t> rows) override {
-    const Tensor index = Tensor::from<std::int32_t>(state_.memory.shared_device(), rows,
-                                                    Shape{static_cast<std::int64_t>(rows.size())});
-    choose_rows(state_.recurrent, index);
-    if (sentences_.select(rows)) return;
+    choose_rows(state_.recurrent, index_of(rows));
+    const auto memory_rows = shared_.select(rows);
+    if (!memory_rows) return;
+    const Tensor index = index_of(*memory_rows);
     for (Tensor* tensor : {&state_.memory, &state_.projected_keys, &state_.valid_lengths})
       *tensor = chosen_rows(*tensor, index);
   }
@@ -98,8 +98,13 @@ class AttentionState final : public DecoderState {
   }
 
  private:
+  Tensor index_of(std::span<const std::int32_t> rows) const {
+    return Tensor::from<std::int32_t>(state_.memory.shared_device(), rows,
+                                      Shape{static_cast<std::int64_t>(rows.size())});
+  }
+
   Seq2SeqAttentionDecoder::State state_;
-  RowSentences sentences_;
+  SharedMemory shared_;
 };
 
 }  // namespace

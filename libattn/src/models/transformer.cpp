@@ -46,7 +46,7 @@ TokenEmbedding target_embedding(const Scope& scope, const ModelConfig& config,
   return {scope, source, options};
 }
 
-// Everything that one decoding batch keeps.
+// Everything that one decoding batch keeps. The memory, and its lengths, are shared by neighbouring rows.
 class TransformerState final : public DecoderState {
  public:
   struct Layer {
@@ -57,18 +57,16 @@ class TransformerState final : public DecoderState {
   TransformerState(std::vector<Layer> layers, Tensor memory_lengths, std::int64_t max_steps)
       : layers_(std::move(layers)),
         memory_lengths_(std::move(memory_lengths)),
-        sentences_(static_cast<std::size_t>(memory_lengths_.size(0))),
+        shared_(static_cast<std::size_t>(memory_lengths_.size(0))),
         max_steps_(max_steps) {}
 
   void select_rows(std::span<const std::int32_t> rows) override {
-    const Tensor index = Tensor::from<std::int32_t>(memory_lengths_.shared_device(), rows,
-                                                    Shape{static_cast<std::int64_t>(rows.size())});
-    const bool same_sentences = sentences_.select(rows);
-    if (!same_sentences) memory_lengths_ = chosen_rows(memory_lengths_, index);
+    select_past(rows);
+    const auto memory_rows = shared_.select(rows);
+    if (!memory_rows) return;
+    const Tensor index = index_of(*memory_rows);
+    memory_lengths_ = chosen_rows(memory_lengths_, index);
     for (Layer& layer : layers_) {
-      layer.choosers[0](layer.past.keys, index);
-      layer.choosers[1](layer.past.values, index);
-      if (same_sentences) continue;
       layer.choosers[2](layer.memory.keys, index);
       layer.choosers[3](layer.memory.values, index);
     }
@@ -92,11 +90,53 @@ class TransformerState final : public DecoderState {
   void advance() noexcept { ++position_; }
 
  private:
+  Tensor index_of(std::span<const std::int32_t> rows) const {
+    return Tensor::from<std::int32_t>(memory_lengths_.shared_device(), rows,
+                                      Shape{static_cast<std::int64_t>(rows.size())});
+  }
+
+  // Where rows are chosen at every step, as in a beam search, only the steps so far and the next one are
+  // copied. Where they seldom are, as in greedy search, room for more steps saves more copies.
+  void select_past(std::span<const std::int32_t> rows) {
+    if (layers_.empty()) return;
+    const bool often = selected_at_ >= 0 && selected_at_ == position_ - 1;
+    selected_at_ = position_;
+    const std::int64_t capacity = layers_.front().past.keys.size(1), steps = position_ + 1;
+    if (!often || capacity == steps) {
+      const Tensor index = index_of(rows);
+      for (Layer& layer : layers_) {
+        layer.choosers[0](layer.past.keys, index);
+        layer.choosers[1](layer.past.values, index);
+      }
+      return;
+    }
+    const Tensor index = steps_of(rows, capacity, steps);
+    const std::int64_t room = (steps + room_step - 1) / room_step * room_step;
+    for (Layer& layer : layers_) {
+      layer.choosers[0].choose_steps(layer.past.keys, index, room);
+      layer.choosers[1].choose_steps(layer.past.values, index, room);
+    }
+  }
+
+  // The first steps of the chosen rows, and for the next one, which is not written yet, any step: [rows,
+  // steps].
+  Tensor steps_of(std::span<const std::int32_t> rows, std::int64_t capacity, std::int64_t steps) const {
+    std::vector<std::int32_t> index;
+    index.reserve(rows.size() * static_cast<std::size_t>(steps));
+    for (const std::int32_t row : rows) {
+      for (std::int64_t step = 0; step < steps; ++step)
+        index.push_back(static_cast<std::int32_t>(row * capacity + std::min(step, capacity - 1)));
+    }
+    return Tensor::from<std::int32_t>(memory_lengths_.shared_device(), std::span<const std::int32_t>(index),
+                                      Shape{static_cast<std::int64_t>(rows.size()), steps});
+  }
+
   static constexpr std::int64_t room_step = 8;
   std::vector<Layer> layers_;
   Tensor memory_lengths_;
-  RowSentences sentences_;
+  SharedMemory shared_;
   std::int64_t max_steps_;
+  std::int64_t selected_at_ = -1;  // the position at which rows were chosen last
 };
 
 ops::Mask lengths_mask(const Tensor& valid_lengths) {

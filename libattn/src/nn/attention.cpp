@@ -20,6 +20,29 @@ const MultiHeadAttention::Options& checked(const MultiHeadAttention::Options& op
   return options;
 }
 
+// query [batch * n, queries, width] -> [batch, n * queries, width], n neighbours that share their keys.
+Tensor beside_shared_keys(const Tensor& query, const Tensor& keys) {
+  const std::int64_t batch = keys.size(0);
+  if (batch == query.size(0) || batch == 0) return query;
+  return query.reshaped({batch, query.size(0) / batch * query.size(1), query.size(2)});
+}
+
+// The inverse for weights [batch, heads, n * queries, keys] -> [rows, heads, queries, keys].
+Tensor weights_of_rows(const Tensor& weights, std::int64_t rows) {
+  const std::int64_t batch = weights.size(0), heads = weights.size(1), keys = weights.size(3);
+  if (batch == rows || batch == 0) return weights;
+  const std::int64_t neighbours = rows / batch, queries = weights.size(2) / neighbours;
+  return ops::swap_axes(weights.reshaped({batch, heads, neighbours, queries * keys}), 1, 2)
+      .reshaped({rows, heads, queries, keys});
+}
+
+// The inverse for what has no heads, [batch, n * queries, width] -> [batch * n, queries, width] like the
+// rows of `query`.
+Tensor like_rows_of(const Tensor& query, const Tensor& x) {
+  if (x.size(0) == query.size(0)) return x;
+  return x.reshaped({query.size(0), query.size(1), x.size(2)});
+}
+
 // Softmax of scale query key^T for one of the heads, or the mean over all: [batch, queries, keys].
 Tensor weights_of_heads(const Tensor& query, const Tensor& key, std::int64_t heads, double scale,
                         const ops::Mask& mask, std::optional<std::int64_t> head) {
@@ -56,15 +79,16 @@ AdditiveAttention::AdditiveAttention(const Scope& scope, std::int64_t query_size
 
 Tensor AdditiveAttention::operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
                                      const ops::Mask& mask, Context& context, AttentionSite site) const {
-  const Tensor projected_query = W_q_(query);
+  const Tensor projected_query = beside_shared_keys(W_q_(query), projected_keys);
   const ops::AttentionResult result = ops::additive_attention(projected_query, projected_keys, w_v_->tensor,
                                                               value, mask, context.dropout(dropout_));
   if (context.requested(site.kind, site.layer))
-    context.give_weights(weights(projected_query, projected_keys, mask));
-  const Shape& shape = result.weights.shape();
-  if (context.observed())
-    context.report(site.kind, site.layer, result.weights.reshaped({shape[0], 1, shape[1], shape[2]}));
-  return result.output;
+    context.give_weights(like_rows_of(query, weights(projected_query, projected_keys, mask)));
+  if (context.observed()) {
+    context.report(site.kind, site.layer,
+                   result.weights.reshaped({query.size(0), 1, query.size(1), result.weights.size(2)}));
+  }
+  return like_rows_of(query, result.output);
 }
 
 Tensor AdditiveAttention::weights(const Tensor& projected_query, const Tensor& projected_keys,
@@ -92,12 +116,15 @@ Tensor ScoredAttention::project_keys(const Tensor& key) const {
 Tensor ScoredAttention::operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
                                    const ops::Mask& mask, Context& context, AttentionSite site) const {
   if (additive_) return (*additive_)(query, projected_keys, value, mask, context, site);
+  const Tensor queries = beside_shared_keys(query, projected_keys);
   const ops::AttentionResult result = ops::attention(
-      query, projected_keys, value, {1, 1.0, mask, context.dropout(dropout_), context.observed()});
-  if (context.observed()) context.report(site.kind, site.layer, result.weights);
-  if (context.requested(site.kind, site.layer))
-    context.give_weights(weights_of_heads(query, projected_keys, 1, 1.0, mask, {}));
-  return result.output;
+      queries, projected_keys, value, {1, 1.0, mask, context.dropout(dropout_), context.observed()});
+  if (context.observed())
+    context.report(site.kind, site.layer, weights_of_rows(result.weights, query.size(0)));
+  if (context.requested(site.kind, site.layer)) {
+    context.give_weights(like_rows_of(query, weights_of_heads(queries, projected_keys, 1, 1.0, mask, {})));
+  }
+  return like_rows_of(query, result.output);
 }
 
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const Options& options)
@@ -116,16 +143,18 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const KeyValueCache& memo
                                   Context& context) const {
   mask.masking = options_.masking;
   const double scale = reciprocal_root(options_.hidden / options_.heads);
-  const Tensor projected = W_q_(query);
+  const Tensor projected = beside_shared_keys(W_q_(query), memory.keys);
   const ops::AttentionResult result =
       ops::attention(projected, memory.keys, memory.values,
                      {options_.heads, scale, mask, context.dropout(options_.dropout), context.observed()});
-  if (context.observed()) context.report(options_.site.kind, options_.site.layer, result.weights);
-  if (context.requested(options_.site.kind, options_.site.layer)) {
-    context.give_weights(
-        weights_of_heads(projected, memory.keys, options_.heads, scale, mask, context.requested_head()));
+  if (context.observed()) {
+    context.report(options_.site.kind, options_.site.layer, weights_of_rows(result.weights, query.size(0)));
   }
-  return W_o_(result.output);
+  if (context.requested(options_.site.kind, options_.site.layer)) {
+    context.give_weights(like_rows_of(query, weights_of_heads(projected, memory.keys, options_.heads, scale,
+                                                              mask, context.requested_head())));
+  }
+  return W_o_(like_rows_of(query, result.output));
 }
 
 }  // namespace attn

@@ -38,7 +38,8 @@ class AdditiveAttention {
   /// W_k key, [batch, keys, hidden]: the same for all queries, so a decoder computes it once.
   Tensor project_keys(const Tensor& key) const { return W_k_(key); }
   /// query [batch, queries, query_size], projected_keys from project_keys, value [batch, keys, value_size]
-  /// -> [batch, queries, value_size].
+  /// -> [batch, queries, value_size]. As for MultiHeadAttention::attend, n neighbouring rows of `query` may
+  /// share a row of the keys.
   Tensor operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
                     const ops::Mask& mask, Context& context, AttentionSite site = {}) const;
 
@@ -74,7 +75,8 @@ class ScoredAttention {
   /// What of a key does not depend on the query, [batch, keys, ...]: a decoder computes it once.
   Tensor project_keys(const Tensor& key) const;
   /// query [batch, queries, query_size], projected_keys from project_keys, value [batch, keys, value_size]
-  /// -> [batch, queries, value_size].
+  /// -> [batch, queries, value_size]. As for MultiHeadAttention::attend, n neighbouring rows of `query` may
+  /// share a row of the keys.
   Tensor operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
                     const ops::Mask& mask, Context& context, AttentionSite site = {}) const;
 
@@ -113,7 +115,10 @@ class MultiHeadAttention {
 
   /// Projected keys and values, for attending to the same source at every step.
   KeyValueCache project(const Tensor& key, const Tensor& value) const { return {W_k_(key), W_v_(value)}; }
-  /// Attention of query [batch, queries, query_size] to projected keys and values.
+  /// Attention of query [batch * n, queries, query_size] to projected keys and values [batch, keys, hidden]
+  /// -> [batch * n, queries, hidden]. Where n > 1, as for the hypotheses of a beam search, n neighbouring
+  /// rows of the query share a row of the keys; the mask then is not causal and its lengths are [batch].
+  /// Observers get the weights of each row of the query, [batch * n, heads, queries, keys].
   Tensor attend(const Tensor& query, const KeyValueCache& memory, ops::Mask mask, Context& context) const;
 
  private:
