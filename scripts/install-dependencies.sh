@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache libeigen3-dev libhdf5-dev libfmt-dev libcli11-dev libyaml-cpp-dev
           nlohmann-json3-dev zlib1g-dev libicu-dev pkg-config libcairo2-dev libpango1.0-dev librsvg2-dev
-          libsentencepiece-dev)
+          libsentencepiece-dev libssl-dev)
 # Pictures show text in whatever fonts are installed: fonts-noto-core has Arabic, Devanagari, Thai and most other
 # scripts, fonts-noto-cjk Chinese, Japanese and Korean.
 if [ "${1:-}" = "--tests" ]; then

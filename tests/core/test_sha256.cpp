@@ -25,3 +25,13 @@ TEST_CASE("SHA-256 takes numbers as eight little-endian bytes") {
   using namespace std::string_literals;
   CHECK(Sha256().update(std::uint64_t{0x0102}).hex_digest() == sha256_hex("\x02\x01\0\0\0\0\0\0"s));
 }
+
+TEST_CASE("a copy of a SHA-256 goes on by itself") {
+  Sha256 digest;
+  digest.update("a");
+  Sha256 copy(digest);
+  CHECK(copy.update("bc").hex_digest() == sha256_hex("abc"));
+  copy = digest;
+  CHECK(copy.hex_digest() == sha256_hex("a"));
+  CHECK(digest.update("b").hex_digest() == sha256_hex("ab"));
+}

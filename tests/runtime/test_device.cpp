@@ -159,6 +159,14 @@ TEST_CASE("memory that is exhausted is an error with the sizes") {
   CHECK_NOTHROW((void)vector_of(device, 1000));
 }
 
+TEST_CASE("buffers of ever new sizes do not pile up in the cache") {
+  const auto device = Device::open("reference");
+  constexpr std::size_t mebibyte = std::size_t{1} << 20;
+  for (std::size_t size = 1; size <= 200; ++size) (void)device->allocate(size * mebibyte);
+  CHECK(device->memory().peak_in_use >= 200 * mebibyte);
+  CHECK(device->memory().reserved <= 2 * device->memory().peak_in_use + 256 * mebibyte);
+}
+
 TEST_CASE("a limit of memory holds, after the cache was given back") {
   DeviceOptions options;
   options.memory_limit = 64 << 10;

@@ -158,7 +158,7 @@ run 0 "AER as JSON" "${evaluate[@]}" --alignment-reference reference.txt --json
 grep -qF '"links_in_possible":4' stdout || complain "AER as JSON: $(cat stdout)"
 run 4 "a link outside the sentence" "${evaluate[@]}" --alignment-reference from_one.txt --alignment-source five.txt \
     --alignment-target source.txt
-says "hypothesis.txt:1:" "a link outside the sentence"
+says "from_one.txt:1:" "a link outside the sentence"
 printf '0-0\n' >short.txt
 run 4 "unequal line counts" "${evaluate[@]}" --alignment-reference short.txt
 says "has 3 lines" "unequal line counts"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attn/core/error.h"
+#include "attn/core/sha256.h"
 
 namespace attn {
 namespace {
@@ -80,10 +81,13 @@ void synchronise(const fs::path& path, int flags, const fs::path& target) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
+namespace {
+
+// Hands a file over block by block.
+template<typename Take>
+void read_blocks(const fs::path& path, Take&& take) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.id() < 0) fail(ExitCode::file, "cannot read {}: {}", path.string(), reason(errno));
-  std::string text;
   std::string block(buffer_bytes, '\0');
   for (;;) {
     const ssize_t count = ::read(file.id(), block.data(), block.size());
@@ -92,9 +96,23 @@ std::string read_file(const fs::path& path) {
       fail(ExitCode::file, "cannot read {}: it is a folder; name a file", path.string());
     }
     if (count < 0) fail(ExitCode::file, "cannot read {}: {}", path.string(), reason(errno));
-    if (count == 0) return text;
-    text.append(block, 0, static_cast<std::size_t>(count));
+    if (count == 0) return;
+    take(std::string_view(block.data(), static_cast<std::size_t>(count)));
   }
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  std::string text;
+  read_blocks(path, [&](std::string_view block) { text += block; });
+  return text;
+}
+
+std::string sha256_of_file(const fs::path& path) {
+  Sha256 digest;
+  read_blocks(path, [&](std::string_view block) { digest.update(block); });
+  return digest.hex_digest();
 }
 
 PartFile::PartFile(const fs::path& target) : PartFile(target, O_TRUNC) {}

@@ -11,6 +11,11 @@ namespace {
 
 // Operations a device that the host cannot see into gets at once.
 constexpr std::size_t device_queue_bound = 32;
+// Batches of ever new shapes would leave ever more buffers of sizes that are hardly asked for again. The
+// cache is given back once it holds this much beyond twice what was ever in use at a time.
+constexpr std::size_t cache_slack = std::size_t{256} << 20;
+// From this size on a larger buffer may serve.
+constexpr std::size_t wasteful_size = std::size_t{1} << 18;
 
 // Sizes are rounded up to eighths of a power of two, so that a batch with a slightly longer sentence reuses
 // the buffers of the one before it, at no more than 12.5 % of waste.
@@ -66,7 +71,7 @@ void release_all(const attn_backend& table, attn_context* context, std::span<voi
 }  // namespace
 
 Storage::~Storage() {
-  device_->release(data_, bytes_);
+  device_->release(data_, bytes_, held_);
 }
 
 std::shared_ptr<Device> Device::open(std::shared_ptr<const Backend> backend, const DeviceOptions& options) {
@@ -113,25 +118,35 @@ Device::~Device() {
   backend_->table().close(context_);
 }
 
+// The buffer of this class that was given back last, else of the next class that wastes at most half of a
+// large buffer: the operating system clears new memory, which costs more than a few operations on it.
+std::pair<void*, std::size_t> Device::take_cached(std::size_t bytes) {
+  const std::size_t most = bytes < wasteful_size ? bytes : 2 * bytes;
+  for (auto place = free_.lower_bound(bytes); place != free_.end() && place->first <= most; ++place) {
+    if (place->second.empty()) continue;
+    void* data = place->second.back();
+    place->second.pop_back();
+    return {data, place->first};
+  }
+  return {nullptr, bytes};
+}
+
 std::shared_ptr<Storage> Device::allocate(std::size_t bytes) {
   const std::size_t rounded = size_class(bytes);
-  void* data = nullptr;
-  if (auto& cached = free_[rounded]; !cached.empty()) {
-    data = cached.back();
-    cached.pop_back();
-  } else {
-    data = allocate_from_backend(rounded, "");
+  auto [data, held] = take_cached(rounded);
+  if (data == nullptr) {
+    data = allocate_from_backend(held, "");
     ++memory_.allocations;
-    memory_.reserved += rounded;
+    memory_.reserved += held;
   }
   memory_.in_use += rounded;
   memory_.peak_in_use = std::max(memory_.peak_in_use, memory_.in_use);
-  return std::make_shared<Storage>(shared_from_this(), data, rounded);
+  return std::make_shared<Storage>(shared_from_this(), data, rounded, held);
 }
 
-void Device::release(void* data, std::size_t bytes) noexcept {
+void Device::release(void* data, std::size_t bytes, std::size_t held) noexcept {
   memory_.in_use -= bytes;
-  free_[bytes].push_back(data);
+  free_[held].push_back(data);
 }
 
 void* Device::allocate_from_backend(std::size_t bytes, const char* what) {
@@ -142,7 +157,7 @@ void* Device::allocate_from_backend(std::size_t bytes, const char* what) {
     return fmt::format("backend '{}' cannot allocate {}{} bytes (in use {}, reserved {}): {}",
                        backend_->name(), what, bytes, memory_.in_use, memory_.reserved, reason);
   };
-  if (!within_limit()) release_cache();
+  if (!within_limit() || memory_.reserved + bytes > 2 * memory_.peak_in_use + cache_slack) release_cache();
   if (!within_limit()) {
     throw OutOfMemory(message(
         fmt::format("the limit of {} bytes is reached; raise backend.memory_limit, or make batches smaller",

@@ -365,7 +365,7 @@ TranslationSystem load_translation_system(const fs::path& path, const std::share
   read_parameters(file, system.model->parameters());
   if (file.exists(average_group))
     read_average(file, system.model->parameters().flat(), system.model->parameters());
-  system.checkpoint_sha256 = sha256_hex(read_file(checkpoint));
+  system.checkpoint_sha256 = sha256_of_file(checkpoint);
   return system;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-#include <array>
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+
+struct evp_md_ctx_st;  // of OpenSSL, which uses the processor's instructions for it
 
 namespace attn {
 
@@ -11,6 +12,12 @@ namespace attn {
 class Sha256 {
  public:
   Sha256();
+  /// A copy goes on from the same bytes.
+  Sha256(const Sha256& other);
+  Sha256& operator=(const Sha256& other);
+  Sha256(Sha256&&) noexcept = default;
+  Sha256& operator=(Sha256&&) noexcept = default;
+  ~Sha256() = default;
 
   /// Appends bytes to the message.
   Sha256& update(std::string_view bytes);
@@ -23,12 +30,10 @@ class Sha256 {
   std::string hex_digest();
 
  private:
-  void process_block(const unsigned char* block);
-
-  std::array<std::uint32_t, 8> state_;
-  std::array<unsigned char, 64> block_{};
-  std::size_t filled_ = 0;
-  std::uint64_t length_ = 0;
+  struct Release {
+    void operator()(evp_md_ctx_st* context) const noexcept;
+  };
+  std::unique_ptr<evp_md_ctx_st, Release> context_;
 };
 
 /// The SHA-256 of `bytes` as 64 lower-case hexadecimal digits.

@@ -45,13 +45,13 @@ struct DataConfig {
   std::int64_t min_frequency = 1;
   std::int64_t max_vocabulary = 0;  ///< 0: no limit
   bool shared_vocabulary = false;
-  std::int64_t steps = 0;       ///< the book's num_steps; 0: sentences keep their length
-  std::int64_t max_length = 0;  ///< longer sentences are cropped; 0: never
+  std::int64_t steps = 0;                  ///< the book's num_steps; 0: sentences keep their length
+  std::int64_t max_length = 0;             ///< longer sentences are cropped; 0: never
   LongLines long_lines = LongLines::crop;  ///< skip: training pairs longer than max_length are left out
   Lint lint = Lint::warn;                  ///< error: what is serious stops
   double lint_ratio = 3;
-  bool streaming = false;       ///< training pairs stay on disk
-  std::filesystem::path cache;  ///< where; empty: .cache in the folder of the runs
+  bool streaming = false;                  ///< training pairs stay on disk
+  std::filesystem::path cache;             ///< where; empty: .cache in the folder of the runs
   std::filesystem::path train_alignments;  ///< that attention is taught to follow; empty: none
   AlignmentUnit alignment_unit = AlignmentUnit::word;
   SubwordConfig subwords;
@@ -73,8 +73,8 @@ struct TrainingConfig {
   bool shuffle = true;
   bool sort_by_length = false;
   bool bucket_by_length = false;  ///< instead
-  std::int64_t accumulate = 1;  ///< batches an update
-  double ema_decay = 0.0;       ///< of a moving average of the parameters; 0: none
+  std::int64_t accumulate = 1;    ///< batches an update
+  double ema_decay = 0.0;         ///< of a moving average of the parameters; 0: none
   LossConfig loss;
   GuidedAlignment::Options guided_alignment;  ///< with data.train_alignments
   OptimizerConfig optimizer;

@@ -11,6 +11,9 @@ namespace attn {
 /// The whole file as bytes. Throws Error (ExitCode::file) when it is missing, a folder or unreadable.
 std::string read_file(const std::filesystem::path& path);
 
+/// The SHA-256 of a file's bytes as 64 hexadecimal digits, read block by block. Throws as read_file does.
+std::string sha256_of_file(const std::filesystem::path& path);
+
 /// The temporary name under which an output file grows until it is complete: TARGET.part beside the target,
 /// so that a reader sees either the old file or the whole new one. A symbolic link is followed, not replaced.
 /// The temporary file is removed when this is destroyed without commit().

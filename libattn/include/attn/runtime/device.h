@@ -34,8 +34,9 @@ class Device;
 /// A buffer on a device; it goes back to the device's cache when the last tensor that views it is gone.
 class Storage {
  public:
-  Storage(std::shared_ptr<Device> device, void* data, std::size_t bytes)
-      : device_(std::move(device)), data_(data), bytes_(bytes) {}
+  /// `held`: bytes of the buffer, which may be more than the `bytes` that were asked for.
+  Storage(std::shared_ptr<Device> device, void* data, std::size_t bytes, std::size_t held)
+      : device_(std::move(device)), data_(data), bytes_(bytes), held_(held) {}
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
   Storage(Storage&&) = delete;
@@ -49,7 +50,7 @@ class Storage {
  private:
   std::shared_ptr<Device> device_;
   void* data_;
-  std::size_t bytes_;
+  std::size_t bytes_, held_;
 };
 
 /// One stream of work on one device of a backend, with a caching allocator. Used by one thread at a time.
@@ -73,9 +74,10 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Whether the host can read the device's memory, as that of a CPU.
   bool host_accessible() const noexcept { return queue_bound_ == 1; }
 
-  /// A buffer with undefined contents, from the cache if one of its size class is free. Where memory or
-  /// DeviceOptions::memory_limit is exhausted, or much more is cached than ever was in use, the cache is given
-  /// back first. Throws OutOfMemory with the sizes if that does not help.
+  /// A buffer with undefined contents, from the cache if one of its size class or, for a large one, of a
+  /// slightly larger class is free. Where memory or DeviceOptions::memory_limit is exhausted, or much more is
+  /// cached than ever was in use, the cache is given back first. Throws OutOfMemory with the sizes if that
+  /// does not help.
   std::shared_ptr<Storage> allocate(std::size_t bytes);
   /// Gives cached buffers back to the backend.
   void release_cache();
@@ -118,9 +120,10 @@ class Device : public std::enable_shared_from_this<Device> {
   };
 
   Device(std::shared_ptr<const Backend> backend, const DeviceOptions& options);
-  void release(void* data, std::size_t bytes) noexcept;
+  void release(void* data, std::size_t bytes, std::size_t held) noexcept;
   void run_batch(const attn_op* ops, std::uint32_t count, const char* const* names);
   void need_workspace(std::size_t bytes);
+  std::pair<void*, std::size_t> take_cached(std::size_t bytes);
   /// `what` stands before the size in messages.
   void* allocate_from_backend(std::size_t bytes, const char* what);
 
@@ -130,7 +133,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::string name_;
   std::size_t queue_bound_ = 1;
   std::vector<QueuedOp> queue_;
-  std::unordered_map<std::size_t, std::vector<void*>> free_;  // by size class
+  std::map<std::size_t, std::vector<void*>> free_;  // by size class
   std::unordered_map<std::uint64_t, bool> support_;
   void* workspace_ = nullptr;
   std::size_t workspace_bytes_ = 0;
