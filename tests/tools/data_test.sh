@@ -48,13 +48,13 @@ run 4 "--lint --strict" base.yaml --lint --strict
 run 0 "--lint --json" base.yaml --lint --json
 same "$(wc -l <stdout | tr -d ' ')" 1 "lines of --lint --json"
 prints stdout '"check":"overlap"' "--lint --json"
-run 0 "--lint without the validation data" base.yaml --set data.valid= --lint --json
+run 0 "--lint without the validation data" base.yaml --set 'data.valid=""' --lint --json
 run 2 "--strict alone" base.yaml --strict
 run 4 "data.lint: error" base.yaml --set data.lint=error
 prints stderr "data.lint: error" "data.lint: error"
 [[ ! -e runs ]] || complain "data.lint: error comes after something was written"
 awk 'NR <= 7 { print $1 " q" NR "\t" $1 " r" NR }' train.tsv >clean.tsv
-run 0 "--lint --strict of clean data" base.yaml --set data.train=clean.tsv --set data.valid= --lint --strict
+run 0 "--lint --strict of clean data" base.yaml --set data.train=clean.tsv --set 'data.valid=""' --lint --strict
 prints stdout "data: nothing found in 7 training pairs" "--lint of clean data"
 
 run 0 "training" base.yaml

@@ -195,8 +195,8 @@ head -1 pairs.tsv >one.tsv
 run 0 "a corpus of one line" base.yaml --name one --set data.train=one.tsv --set data.valid=one.tsv --set data.test=one.tsv
 { cat pairs.tsv; printf 'i \xff\xfe run .\tje cours .\n'; } >invalid.tsv
 run 0 "text that is not UTF-8" base.yaml --name invalid --set data.train=invalid.tsv
-says "invalid.tsv" "the warning about bytes that are not UTF-8"
-says "line 21" "the warning about bytes that are not UTF-8"
+grep -q '^! training  *not UTF-8: .* line 21$' stderr || complain "bytes that are not UTF-8 are not reported: $(cat stderr)"
+grep -qF "invalid.tsv" runs/invalid/lint.json || complain "lint.json does not name the file that is not UTF-8"
 grep -qF "line 21" runs/invalid/log.txt || complain "the warning is not in log.txt"
 
 # ---- backends

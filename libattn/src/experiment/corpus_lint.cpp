@@ -125,7 +125,7 @@ void CorpusLint::tokenised(const SentencePair& pair, std::span<const std::string
                            std::span<const std::string> target, std::span<const std::int32_t> source_ids,
                            std::span<const std::int32_t> target_ids) {
   keys_.push_back(key_of(pair));
-  const auto [shorter, longer] = std::minmax(source.size(), target.size());
+  const auto [shorter, longer] = std::minmax({source.size(), target.size()});
   if (shorter == 0) without_tokens_.add(pair.line);
   if (static_cast<double>(longer) > config_.lint_ratio * static_cast<double>(shorter) + ratio_slack)
     ratio_.add(pair.line);
