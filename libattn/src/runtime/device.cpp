@@ -26,6 +26,14 @@ std::size_t size_class(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+// New large buffers on a CPU are rounded up to 1 or 1.5 times a power of two: what grows step by step, as the
+// keys and values of a decoder do, then fills a few buffers and not one of each size. Memory that is not
+// touched costs nothing there.
+std::size_t roomy_class(std::size_t bytes) {
+  const std::size_t step = std::bit_floor(bytes - 1) / 2;
+  return (bytes + step - 1) / step * step;
+}
+
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
   return hash ^ (hash >> 29);
@@ -134,7 +142,16 @@ std::pair<void*, std::size_t> Device::take_cached(std::size_t bytes) {
 std::shared_ptr<Storage> Device::allocate(std::size_t bytes) {
   const std::size_t rounded = size_class(bytes);
   auto [data, held] = take_cached(rounded);
+  if (data == nullptr && host_accessible() && options_.memory_limit == 0 && rounded >= wasteful_size) {
+    held = roomy_class(rounded);
+    if (memory_.reserved + held > 2 * memory_.peak_in_use + cache_slack) release_cache();
+    attn_error error = no_error();
+    if (backend_->table().allocate(context_, held, &data, &error) != ATTN_OK) data = nullptr;
+    memory_.allocations += data != nullptr ? 1 : 0;
+    memory_.reserved += data != nullptr ? held : 0;
+  }
   if (data == nullptr) {
+    held = rounded;
     data = allocate_from_backend(held, "");
     ++memory_.allocations;
     memory_.reserved += held;
