@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t most_points_with_dots = 30;
 constexpr int usual_height = 440;
-constexpr int line_height = 20;  // of a legend
+constexpr int line_height = 20;            // of a legend
+constexpr std::size_t longest_label = 70;  // bytes that fit below a chart
 
 std::string unit_of(const std::string& metric) {
   if (metric == "loss" || metric == "valid_loss") return "nats per target token";
@@ -29,7 +30,8 @@ std::string label_of(const RunComparison& comparison, const ComparedRow& row) {
     const std::string& key = comparison.keys[i];
     label += fmt::format("{}{}={}", label.empty() ? "" : ", ", key.substr(key.rfind('.') + 1), row.keys[i]);
   }
-  if (label.empty()) label = row.name;
+  // Runs that have little in common are told apart by their names.
+  if (label.empty() || label.size() > longest_label) label = row.name;
   if (row.members.size() > 1) label += fmt::format(" (n = {})", row.members.size());
   return label;
 }
