@@ -173,7 +173,8 @@ def test_killed():
             if process.returncode not in (-signal.SIGKILL, -signal.SIGINT, 130):
                 break
             found = pathlib.Path("out.txt").read_bytes() if os.path.exists("out.txt") else None
-            same(found, old, "the output file of a killed run")
+            # Killed after the last moment, a run has already put the complete file in place.
+            check(found in (old, expected), f"the output file of a killed run: found {found!r}, expected {old!r}")
             part = pathlib.Path("out.txt.part")
             if os.path.exists("out.txt.part.json") and part.exists():
                 resumptions += 1
