@@ -11,10 +11,6 @@ cd "$work" || exit 1
 
 source "$checks"
 
-says() {
-    grep -qF -- "$1" stderr || complain "$2 does not say '$1' but: $(cat stderr)"
-}
-
 # run STATUS WHAT ARGUMENTS...: output in the files stdout and stderr
 run() {
     local status=$1 what=$2 found=0

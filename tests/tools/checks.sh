@@ -14,3 +14,8 @@ complain() {
 same() {
     [[ $1 == "$2" ]] || complain "$3: found '$1', expected '$2'"
 }
+
+# says TEXT WHAT: whether the file stderr holds the text
+says() {
+    grep -qF -- "$1" stderr || complain "$2 does not say '$1' but: $(cat stderr)"
+}

@@ -13,10 +13,6 @@ cd "$work" || exit 1
 
 source "$checks"
 
-says() {
-    grep -qF -- "$1" stderr || complain "$2 does not say '$1' but: $(cat stderr)"
-}
-
 prints() {
     grep -qF -- "$1" stdout || complain "$2 does not print '$1' but: $(cat stdout)"
 }

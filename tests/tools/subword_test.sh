@@ -27,10 +27,6 @@ same() {
     [[ $1 == "$2" ]] || complain "$3: found '$1', expected '$2'"
 }
 
-says() {
-    grep -qF -- "$1" stderr || complain "$2 does not say '$1' but: $(cat stderr)"
-}
-
 # run STATUS WHAT PROGRAM ARGUMENTS...: output in the files stdout and stderr
 run() {
     local status=$1 what=$2 program=$3 found=0

@@ -16,10 +16,6 @@ export SOURCE_DATE_EPOCH=1700000000
 
 source "$checks"
 
-says() {
-    grep -qF -- "$1" stderr || complain "$2 does not say '$1' but: $(cat stderr)"
-}
-
 # run STATUS WHAT ARGUMENTS...: trains, with what it prints in the files stdout and stderr
 run() {
     local status=$1 what=$2 found=0

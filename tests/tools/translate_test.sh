@@ -13,10 +13,6 @@ cd "$work" || exit 1
 
 source "$checks"
 
-says() {
-    grep -qF -- "$1" stderr || complain "$2 does not say '$1' but: $(cat stderr)"
-}
-
 # run STATUS WHAT ARGUMENTS...: translates standard input to the file stdout, with messages in stderr
 run() {
     local status=$1 what=$2 found=0
