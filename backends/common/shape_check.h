@@ -111,6 +111,8 @@ inline void check_any(const OpView& op) {
       return check_clip_by_norm(op);
     case ATTN_OP_KV_APPEND:
       return check_kv_append(op);
+    case ATTN_OP_CACHED_ATTENTION:
+      return check_cached_attention(op);
     default:
       return check_primitive(op);
   }

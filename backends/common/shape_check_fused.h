@@ -103,6 +103,32 @@ inline void check_attention_gradient(const OpView& op) {
   for (int index = 0; index < 3; ++index) expect_optional_like(op, op.output(index), op.input(index));
 }
 
+inline void check_cached_attention(const OpView& op) {
+  expect_counts(op, 5, 2);
+  expect_params(op);
+  const auto params = op.params<attn_attention_params>();
+  expect_masking(params.masking);
+  require(params.heads >= 1, [&] { return message("heads must be at least 1, found %d", params.heads); });
+  require(params.dropout_rate == 0, [&] {
+    return message("cached attention has no dropout, found a rate of %g", params.dropout_rate);
+  });
+  const attn_tensor &query = op.input(0), &keys = op.input(1), &values = op.input(2), &rows = op.input(3);
+  expect_float_of_rank(op, query, 3);
+  expect_float_of_rank(op, keys, 2);
+  expect_tensor(op, keys, query, {keys.dims[0], query.dims[2]});
+  expect_float_of_rank(op, values, 2);
+  expect_tensor(op, values, query, {keys.dims[0], values.dims[1]});
+  require(query.dims[2] % params.heads == 0 && values.dims[1] % params.heads == 0, [&] {
+    return message("the columns of query and values must be a multiple of %d heads", params.heads);
+  });
+  expect_i32(op, rows);
+  expect(rows.rank == 2, op, rows, "2 dimensions");
+  expect_dims(op, rows, {query.dims[0], rows.dims[1]});
+  expect_lengths(op, op.input(4), query.dims[0], query.dims[1]);
+  expect_tensor(op, op.output(0), query, {query.dims[0], query.dims[1], values.dims[1]});
+  expect_optional(op, op.output(1), query, {query.dims[0], params.heads, query.dims[1], rows.dims[1]});
+}
+
 inline AttentionSizes expect_additive_attention(const OpView& op) {
   expect_params(op);
   const auto params = op.params<attn_attention_params>();

@@ -206,6 +206,15 @@ std::vector<Operation> attention_operations(std::int32_t real) {
       .out({3, 70, 48})
       .out({3, 4, 70})
       .out({3, 4, 70, 80});
+  all.emplace_back("cached attention", ATTN_OP_CACHED_ATTENTION, real)
+      .params(attn_attention_params{0, 0, 4, ATTN_MASK_EXACT, 0, 0, 0, 0.25, 0})
+      .in({60, 5, 64})
+      .in({90, 64})
+      .in({90, 48})
+      .ids({60, 80}, 90)
+      .ids({60}, 90)
+      .out({60, 5, 48})
+      .out({60, 4, 5, 80});
   all.emplace_back("attention gradient", ATTN_OP_ATTENTION_GRADIENT, real)
       .params(params)
       .in({3, 70, 64})

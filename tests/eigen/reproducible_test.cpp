@@ -49,7 +49,8 @@ TEST_CASE("every kind of operation is among those that are tested with several t
   }
   for (std::uint32_t kind = ATTN_OP_FILL; kind <= ATTN_OP_SQUARED_NORM; ++kind)
     CHECK(tested.count(kind) == 1);
-  for (std::uint32_t kind = ATTN_OP_LINEAR; kind <= ATTN_OP_KV_APPEND; ++kind) CHECK(tested.count(kind) == 1);
+  for (std::uint32_t kind = ATTN_OP_LINEAR; kind <= ATTN_OP_CACHED_ATTENTION; ++kind)
+    CHECK(tested.count(kind) == 1);
 }
 
 }  // namespace attn::eigen::test

@@ -112,21 +112,29 @@ TEST_CASE("decoding step by step with kept keys and values gives the rows of the
       const TransformerDecoderBlock decoder(run.scope(), block_config(block), 0);
       load_all(run);
       run.store().stop_training();
-      constexpr std::int64_t batch = 2, steps = 4, width = 8, capacity = 6;
-      const KeyValueCache memory = decoder.project_memory(run.input("enc_outputs"));
-      const auto cache = [&] {
-        return Tensor::zeros(setting.device, {batch, capacity, width}, setting.type);
+      constexpr std::int64_t batch = 2, steps = 4, width = 8, source_steps = 5;
+      const auto integers = [&](const std::vector<std::int32_t>& values, const Shape& shape) {
+        return Tensor::from<std::int32_t>(setting.device, values, shape);
       };
-      KeyValueCache past{cache(), cache()};
+      const KeyValueCache projected = decoder.project_memory(run.input("enc_outputs"));
+      REQUIRE(projected.keys.shape() == Shape{batch, source_steps, width});
+      const auto flat = [&](const Tensor& x) { return x.reshaped({batch * source_steps, width}); };
+      const SharedKeyValueCache memory{flat(projected.keys), flat(projected.values),
+                                       integers({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {batch, source_steps})};
+      const auto cache = [&] { return Tensor::zeros(setting.device, {batch * steps, width}, setting.type); };
+      SharedKeyValueCache past{cache(), cache(), {}};
       Context context;
       std::vector<double> rows;
       for (std::int32_t t = 0; t < steps; ++t) {
-        const auto integers = [&](const std::vector<std::int32_t>& values, const Shape& shape) {
-          return Tensor::from<std::int32_t>(setting.device, values, shape);
-        };
-        const Tensor row = decoder.step(ops::slice_axis(run.input("X"), 1, t, 1), past, memory,
-                                        run.integers("enc_valid_lens"), integers({t + 1, t + 1}, {batch}),
-                                        integers({t}, Shape{}), t, context);
+        const std::int32_t next = t * batch;
+        std::vector<std::int32_t> past_rows;
+        for (std::int32_t sentence = 0; sentence < batch; ++sentence) {
+          for (std::int32_t step = 0; step <= t; ++step) past_rows.push_back(step * batch + sentence);
+        }
+        past.rows = integers(past_rows, {batch, t + 1});
+        const Tensor row =
+            decoder.step(ops::slice_axis(run.input("X"), 1, t, 1), past, memory,
+                         run.integers("enc_valid_lens"), integers({next}, Shape{}), next, context);
         const auto values = row.to_vector<double>();
         rows.insert(rows.end(), values.begin(), values.end());
       }

@@ -159,6 +159,19 @@ TEST_CASE("wrong operands of operations that move data are errors that say what 
        [&] {
          ops::unfold_1d(make({1, 4, 2}), {3, 0, 1, 0, 0});
        }},
+      {{"cached_attention", "rows is [3, 5]", "expected [2, 5]"},
+       [&] {
+         ops::cached_attention(make({2, 1, 4}), make({7, 4}), make({7, 4}), make({3, 5}, DType::i32), {});
+       }},
+      {{"cached_attention", "values is [6, 4]", "expected [7, 4]"},
+       [&] {
+         ops::cached_attention(make({2, 1, 4}), make({7, 4}), make({6, 4}), make({2, 5}, DType::i32), {});
+       }},
+      {{"cached_attention", "dropout of 0.5", "expected none"},
+       [&] {
+         ops::cached_attention(make({2, 1, 4}), make({7, 4}), make({7, 4}), make({2, 5}, DType::i32),
+                               {1, 1.0, {}, {0.5, {}, 0}, false});
+       }},
       {{"kv_append", "[2, 1, 4]", "[2, 1, 3]"},
        [&] {
          ops::kv_append(make({2, 5, 3}), make({2, 1, 4}), make({}, DType::i32), 0);

@@ -139,7 +139,7 @@ TEST_CASE("padding never counts, with or without label smoothing") {
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 7 % 11) / 3;
         std::vector<double> other = values;
         for (std::size_t i = 20; i < 30; ++i) other[i] = 50.0 - static_cast<double>(i);  // rows of padding
-        const LossConfig config{LossConfig::Mode::token, smoothing, kind};
+        const LossConfig config{LossConfig::Mode::token, smoothing, kind, {}};
         const auto loss_of = [&](const std::vector<double>& logits, std::vector<std::int32_t> labels) {
           const Tensor rows = Tensor::from<double>(setting.device, logits, Shape{6, 5}, setting.type);
           return batch_loss({rows, TokenOrder::batch_major}, batch_of(labels, lengths), config)

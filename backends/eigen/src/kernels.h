@@ -51,6 +51,7 @@ template<class T> void run_linear(const OpView& op, KernelContext& context);
 template<class T> void run_linear_gradient(const OpView& op, KernelContext& context);
 template<class T> void run_attention(const OpView& op, KernelContext& context);
 template<class T> void run_attention_gradient(const OpView& op, KernelContext& context);
+template<class T> void run_cached_attention(const OpView& op, KernelContext& context);
 template<class T> void run_additive_attention(const OpView& op, KernelContext& context);
 template<class T> void run_additive_attention_gradient(const OpView& op, KernelContext& context);
 template<class T> void run_layer_norm(const OpView& op, KernelContext& context);

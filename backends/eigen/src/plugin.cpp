@@ -96,6 +96,7 @@ Kernels find_kernels(uint32_t kind) {
     case ATTN_OP_SGD: return ATTN_KERNELS(sgd);
     case ATTN_OP_CLIP_BY_NORM: return ATTN_KERNELS(clip_by_norm);
     case ATTN_OP_KV_APPEND: return any_type(run_kv_append);
+    case ATTN_OP_CACHED_ATTENTION: return ATTN_KERNELS(cached_attention);
     default: return {};
   }
 }
@@ -119,6 +120,7 @@ const char* why_not_native(const OpView& op) {
     case ATTN_OP_ATTENTION_GRADIENT:
     case ATTN_OP_ADDITIVE_ATTENTION:
     case ATTN_OP_ADDITIVE_ATTENTION_GRADIENT:
+    case ATTN_OP_CACHED_ATTENTION:
       return op.params<attn_attention_params>().masking == ATTN_MASK_EXACT
                  ? nullptr
                  : "attention with masked scores of -1e6 is not fused";

@@ -132,8 +132,14 @@ typedef enum attn_op_kind {
                         g as for adam, never decoupled; velocity = momentum velocity + g; parameter -= lr velocity */
   ATTN_OP_CLIP_BY_NORM = 84, /* (squared_norm []) -> (x1 in/out, ..., xn in/out)
                         x *= max_norm / (norm + epsilon) if norm > max_norm (PyTorch: always min(1, ...)) */
-  ATTN_OP_KV_APPEND = 85 /* (x [B,n,W], position i32 []) -> (cache [B,capacity,W] in/out)
+  ATTN_OP_KV_APPEND = 85, /* (x [B,n,W], position i32 []) -> (cache [B,capacity,W] in/out)
                         cache[:, position : position + n] = x */
+  ATTN_OP_CACHED_ATTENTION = 86 /* (query [B,Q,H*D], keys [R,H*D], values [R,H*V], rows i32 [B,K],
+                        valid_lengths? i32 [B] or [B,Q]) -> (output [B,Q,H*V], weights? [B,H,Q,K])
+                        attention, without dropout, where key and value j of entry b are row rows[b,j] of
+                        keys and values, 0 <= rows < R: hypotheses of a search share a cache, and none of it
+                        is copied when they change places. For decoding: the queries are few, a gradient is
+                        not asked for. */
 } attn_op_kind;
 
 typedef enum attn_unary_function {
@@ -193,7 +199,7 @@ typedef struct attn_window_params { /* unfold_1d, fold_1d, conv_1d and its gradi
 } attn_window_params;
 typedef struct attn_dropout_params { uint32_t struct_size, stream; double rate; } attn_dropout_params;
 typedef struct attn_linear_params { uint32_t struct_size, accumulate; int32_t activation; uint32_t reserved; } attn_linear_params;
-typedef struct attn_attention_params { /* attention, additive_attention and their gradients */
+typedef struct attn_attention_params { /* attention, additive_attention, their gradients, cached_attention */
   uint32_t struct_size, accumulate;
   int32_t heads, masking, causal; /* additive: heads 1 */
   uint32_t stream;

@@ -73,6 +73,27 @@ void add_dot(Recipes& recipes, const Dot& dot) {
   }
 }
 
+// A cache of `cached` rows, from which every batch entry picks some, in part the same ones.
+void add_cached(Recipes& recipes, const Dot& dot, std::int64_t cached) {
+  const Sizes s = dot.sizes;
+  for (const bool weights : {false, true}) {
+    const std::string name =
+        fmt::format("{} over {} of {} rows, {} heads of {} and {}, {}, range {}{}", s.query(), s.keys, cached,
+                    s.heads, s.size, s.value_size, dot.mask.name, dot.range, weights ? ", with weights" : "");
+    recipes.add(ATTN_OP_CACHED_ATTENTION, name, [=](Builder& b) {
+      b.params(dot.params()).in(s.query(), -dot.range, dot.range);
+      b.in({cached, s.heads * s.size}, -dot.range, dot.range).in({cached, s.heads * s.value_size});
+      b.integers(Shape{s.batch, s.keys}, 0, cached);
+      dot.mask.add_lengths(b, s.batch, s.queries, s.keys);
+      b.out(s.output());
+      if (weights)
+        b.out(s.weights());
+      else
+        b.no_output();
+    });
+  }
+}
+
 struct Additive {
   std::int64_t batch, queries, keys, hidden, value_size;
   MaskCase mask;
@@ -137,6 +158,21 @@ void add_attention_recipes(Recipes& recipes) {
       add_additive(recipes, {2, 3, 0, 4, 3, mask, rate});
     }
     add_dot(recipes, {{2, 3, 9, 2, 8, 5}, mask, 0, 60});
+    add_cached(recipes, {{3, 1, 5, 2, 3, 2}, mask}, 7);
+    add_cached(recipes, {{2, 4, 19, 4, 16, 8}, mask}, 23);
+    add_cached(recipes, {{2, 3, 9, 2, 8, 5}, mask, 0, 60}, 4);
+    add_cached(recipes, {{1, 1, 1, 1, 1, 1}, mask}, 1);
+    add_cached(recipes, {{0, 3, 5, 2, 3, 2}, mask}, 3);
+    add_cached(recipes, {{2, 0, 5, 2, 3, 2}, mask}, 3);
+    add_cached(recipes, {{2, 3, 0, 2, 3, 2}, mask}, 3);
+    for (int i = 0; i < recipes.random_count() / 4; ++i) {
+      const std::int64_t heads = recipes.size(5);
+      add_cached(
+          recipes,
+          {{recipes.size(5), recipes.size(3), recipes.size(40), heads, recipes.size(40), recipes.size(40)},
+           mask},
+          recipes.size(50));
+    }
     for (int i = 0; i < recipes.random_count() / 4; ++i) {
       const std::int64_t heads = recipes.size(5);
       add_dot(recipes, {{recipes.size(3), recipes.size(33), recipes.size(33), heads, recipes.size(17),

@@ -83,6 +83,23 @@ Scenario additive(const std::string& name, std::function<ops::Mask(const Tensor&
           }};
 }
 
+// Two entries whose keys are rows of one cache of six.
+Scenario cached(const NamedMask& mask) {
+  return {"cached_attention, " + mask.name,
+          {{batch, queries, 6}, {6, 6}, {6, 4}},
+          [=](const auto& in) {
+            const Tensor rows = integers(in[0], {5, 0, 3, 3, 1, 2, 0, 4, 5, 1}, {batch, keys});
+            ops::AttentionOptions options{2, 0.7, mask.mask(in[0]), {}, true};
+            const auto result = ops::cached_attention(in[0], in[1], in[2], rows, options);
+            options.return_weights = false;
+            return std::vector{result.output, result.weights,
+                               ops::cached_attention(in[0], in[1], in[2], rows, options).output};
+          },
+          -1.0,
+          1.0,
+          false};
+}
+
 void add_shared(std::vector<Scenario>& list) {
   list.push_back(
       {"attention of a tensor to itself", {{2, 4, 6}}, [](const auto& in) {
@@ -111,6 +128,7 @@ std::vector<Scenario> attention_scenarios() {
     list.push_back(attention(mask.name, 2, 3, 2, mask.mask, 0.4));
     list.push_back(additive(mask.name, mask.mask, 0.0));
     list.push_back(additive(mask.name, mask.mask, 0.4));
+    list.push_back(cached(mask));
   }
   list.push_back(attention("one head", 1, 4, 4, masks()[1].mask, 0.0));
   list.push_back(attention("five heads of one", 5, 1, 1, masks()[3].mask, 0.2));

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "attn/models/translation_model.h"
-#include "attn/ops/operation.h"
 #include "attn/ops/ops.h"
 
 namespace attn {
@@ -118,40 +117,5 @@ class SharedMemory {
 inline Tensor chosen_rows(const Tensor& x, const Tensor& rows) {
   return ops::gather_rows(x, rows);
 }
-
-/// Chooses rows of one tensor again and again. Two buffers take turns, so that large tensors whose rows
-/// become ever fewer do not ask for memory of ever other sizes.
-class RowChooser {
- public:
-  /// Replaces `x`, which has no gradients, by its chosen rows.
-  void operator()(Tensor& x, const Tensor& rows) { choose(x, x, rows, 0); }
-
-  /// Replaces x [rows, capacity, width] by chosen steps of chosen rows: `steps`, i32 [chosen rows, chosen
-  /// steps], counts the steps of all rows. Memory is asked for as if `capacity` steps were chosen.
-  void choose_steps(Tensor& x, const Tensor& steps, std::int64_t capacity) {
-    choose(x, x.reshaped({x.size(0) * x.size(1), x.size(2)}), steps, steps.size(0) * capacity * x.size(2));
-  }
-
- private:
-  void choose(Tensor& x, const Tensor& table, const Tensor& ids, std::int64_t room) {
-    const std::int64_t row_elements = table.size(0) == 0 ? 0 : table.elements() / table.size(0);
-    const std::int64_t needed = row_elements * ids.elements();
-    if (needed == 0) {
-      x = chosen_rows(table, ids);
-      return;
-    }
-    const Tensor before = current_ && current_.data() == x.data() ? current_ : x.reshaped({x.elements()});
-    if (!spare_ || spare_.elements() < needed)
-      spare_ = Tensor(x.shared_device(), Shape{std::max(needed, room)}, x.dtype());
-    Shape shape = ids.shape();
-    for (int axis = 1; axis < table.rank(); ++axis) shape = shape.appended(table.size(axis));
-    const Tensor target = spare_.view(0, shape);
-    ops::apply_to(*ops::find_operation(ATTN_OP_GATHER_ROWS), target, {table, ids});
-    x = target;
-    current_ = std::exchange(spare_, before);
-  }
-
-  Tensor current_, spare_;  // flat; x is the beginning of current_
-};
 
 }  // namespace attn

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "attn/core/error.h"
 #include "decoding_state.h"
@@ -46,97 +48,119 @@ TokenEmbedding target_embedding(const Scope& scope, const ModelConfig& config,
   return {scope, source, options};
 }
 
-// Everything that one decoding batch keeps. The memory, and its lengths, are shared by neighbouring rows.
+// Everything that one decoding batch keeps. Keys and values stay where they were written. Which of them
+// belong to a hypothesis is a list of row numbers, so that little moves when hypotheses change places or end:
+// copies of all keys and values at every step of a beam search would take longer than attention itself.
 class TransformerState final : public DecoderState {
  public:
+  // Of one layer: what was decoded so far [cache rows, width], and the projected memory [sentences * source
+  // steps, width].
   struct Layer {
     KeyValueCache past, memory;
-    std::array<RowChooser, 4> choosers = {};
   };
 
-  TransformerState(std::vector<Layer> layers, Tensor memory_lengths, std::int64_t max_steps)
+  TransformerState(std::vector<Layer> layers, Tensor memory_lengths, std::int64_t source_steps,
+                   std::int64_t max_steps)
       : layers_(std::move(layers)),
         memory_lengths_(std::move(memory_lengths)),
         shared_(static_cast<std::size_t>(memory_lengths_.size(0))),
-        max_steps_(max_steps) {}
+        memory_sentences_(static_cast<std::size_t>(memory_lengths_.size(0))),
+        source_steps_(source_steps),
+        max_steps_(max_steps) {
+    std::iota(memory_sentences_.begin(), memory_sentences_.end(), 0);
+    number_memory_rows();
+  }
 
   void select_rows(std::span<const std::int32_t> rows) override {
-    select_past(rows);
+    std::vector<std::int32_t> selected;
+    selected.reserve(rows.size() * static_cast<std::size_t>(position_));
+    for (const std::int32_t row : rows) {
+      const auto begin = past_rows_.begin() + row * position_;
+      selected.insert(selected.end(), begin, begin + position_);
+    }
+    past_rows_ = std::move(selected);
     const auto memory_rows = shared_.select(rows);
     if (!memory_rows) return;
-    const Tensor index = index_of(*memory_rows);
-    memory_lengths_ = chosen_rows(memory_lengths_, index);
-    for (Layer& layer : layers_) {
-      layer.choosers[2](layer.memory.keys, index);
-      layer.choosers[3](layer.memory.values, index);
-    }
+    memory_lengths_ = chosen_rows(memory_lengths_, upload(*memory_rows, {size_of(*memory_rows)}));
+    std::vector<std::int32_t> sentences;
+    for (const std::int32_t row : *memory_rows)
+      sentences.push_back(memory_sentences_[static_cast<std::size_t>(row)]);
+    memory_sentences_ = std::move(sentences);
+    number_memory_rows();
   }
-  /// Makes room for one more step. Room is added in small pieces, since all of it is copied whenever rows are
-  /// chosen.
-  void make_room() {
-    for (Layer& layer : layers_) {
-      if (layer.past.keys.size(1) > position_) return;
-      const std::int64_t more = std::min(room_step, max_steps_ - position_);
-      for (Tensor* tensor : {&layer.past.keys, &layer.past.values}) {
-        const Tensor room =
-            Tensor::zeros(tensor->shared_device(), {tensor->size(0), more, tensor->size(2)}, tensor->dtype());
-        *tensor = position_ == 0 ? room : ops::concatenate(std::array{*tensor, room}, 1);
-      }
+
+  /// Begins a step of `rows` hypotheses: makes room for their keys and values, and counts them as theirs.
+  void begin_step(std::int64_t rows) {
+    make_room(rows);
+    std::vector<std::int32_t> longer;
+    longer.reserve(static_cast<std::size_t>(rows * (position_ + 1)));
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto begin = past_rows_.begin() + row * position_;
+      longer.insert(longer.end(), begin, begin + position_);
+      longer.push_back(static_cast<std::int32_t>(used_ + row));
     }
+    past_rows_ = std::move(longer);
+    past_index_ = upload(past_rows_, {rows, position_ + 1});
   }
-  std::vector<Layer>& layers() noexcept { return layers_; }
+  void end_step(std::int64_t rows) noexcept {
+    used_ += rows;
+    ++position_;
+  }
+
+  SharedKeyValueCache past(std::size_t layer) const {
+    return {layers_[layer].past.keys, layers_[layer].past.values, past_index_};
+  }
+  SharedKeyValueCache memory(std::size_t layer) const {
+    return {layers_[layer].memory.keys, layers_[layer].memory.values, memory_index_};
+  }
   const Tensor& memory_lengths() const noexcept { return memory_lengths_; }
+  /// The row of the cache that is written next.
+  std::int64_t next_row() const noexcept { return used_; }
   std::int64_t capacity() const noexcept { return max_steps_; }
-  void advance() noexcept { ++position_; }
 
  private:
-  Tensor index_of(std::span<const std::int32_t> rows) const {
-    return Tensor::from<std::int32_t>(memory_lengths_.shared_device(), rows,
-                                      Shape{static_cast<std::int64_t>(rows.size())});
+  static std::int64_t size_of(std::span<const std::int32_t> values) {
+    return static_cast<std::int64_t>(values.size());
+  }
+  Tensor upload(std::span<const std::int32_t> values, const Shape& shape) const {
+    return Tensor::from<std::int32_t>(memory_lengths_.shared_device(), values, shape);
   }
 
-  // Where rows are chosen at every step, as in a beam search, only the steps so far and the next one are
-  // copied. Where they seldom are, as in greedy search, room for more steps saves more copies.
-  void select_past(std::span<const std::int32_t> rows) {
-    if (layers_.empty()) return;
-    const bool often = selected_at_ >= 0 && selected_at_ == position_ - 1;
-    selected_at_ = position_;
-    const std::int64_t capacity = layers_.front().past.keys.size(1), steps = position_ + 1;
-    if (!often || capacity == steps) {
-      const Tensor index = index_of(rows);
-      for (Layer& layer : layers_) {
-        layer.choosers[0](layer.past.keys, index);
-        layer.choosers[1](layer.past.values, index);
-      }
-      return;
+  void number_memory_rows() {
+    std::vector<std::int32_t> rows;
+    rows.reserve(memory_sentences_.size() * static_cast<std::size_t>(source_steps_));
+    for (const std::int32_t sentence : memory_sentences_) {
+      for (std::int64_t step = 0; step < source_steps_; ++step)
+        rows.push_back(static_cast<std::int32_t>(sentence * source_steps_ + step));
     }
-    const Tensor index = steps_of(rows, capacity, steps);
-    const std::int64_t room = (steps + room_step - 1) / room_step * room_step;
+    memory_index_ = upload(rows, {size_of(memory_sentences_), source_steps_});
+  }
+
+  // The cache grows by half, so that all growing together copies each row about twice.
+  void make_room(std::int64_t rows) {
+    const std::int64_t capacity = layers_.empty() ? used_ + rows : layers_.front().past.keys.size(0);
+    if (used_ + rows <= capacity) return;
+    const std::int64_t more = std::max(rows * std::min(first_steps, max_steps_ - position_), used_ / 2);
+    if (capacity + more > std::numeric_limits<std::int32_t>::max())
+      fail(ExitCode::usage, "a batch of more than 2^31 decoded tokens; decode fewer lines at a time");
     for (Layer& layer : layers_) {
-      layer.choosers[0].choose_steps(layer.past.keys, index, room);
-      layer.choosers[1].choose_steps(layer.past.values, index, room);
+      for (Tensor* tensor : {&layer.past.keys, &layer.past.values}) {
+        const Tensor longer(tensor->shared_device(), {capacity + more, tensor->size(1)}, tensor->dtype());
+        ops::copy_into(longer.rows(0, used_), tensor->rows(0, used_));
+        *tensor = longer;
+      }
     }
   }
 
-  // The first steps of the chosen rows, and for the next one, which is not written yet, any step: [rows,
-  // steps].
-  Tensor steps_of(std::span<const std::int32_t> rows, std::int64_t capacity, std::int64_t steps) const {
-    std::vector<std::int32_t> index;
-    index.reserve(rows.size() * static_cast<std::size_t>(steps));
-    for (const std::int32_t row : rows) {
-      for (std::int64_t step = 0; step < steps; ++step)
-        index.push_back(static_cast<std::int32_t>(row * capacity + std::min(step, capacity - 1)));
-    }
-    return Tensor::from<std::int32_t>(memory_lengths_.shared_device(), std::span<const std::int32_t>(index),
-                                      Shape{static_cast<std::int64_t>(rows.size()), steps});
-  }
-
-  static constexpr std::int64_t room_step = 8;
+  static constexpr std::int64_t first_steps = 8;
   std::vector<Layer> layers_;
   Tensor memory_lengths_;
   SharedMemory shared_;
-  std::int64_t max_steps_;
-  std::int64_t selected_at_ = -1;  // the position at which rows were chosen last
+  std::vector<std::int32_t> memory_sentences_;  // whose memory each row of the memory's index is
+  std::vector<std::int32_t> past_rows_;         // [hypotheses, position]
+  Tensor past_index_, memory_index_;            // the rows of past and memory
+  std::int64_t source_steps_, max_steps_;
+  std::int64_t used_ = 0;  // rows of the cache
 };
 
 ops::Mask lengths_mask(const Tensor& valid_lengths) {
@@ -173,10 +197,9 @@ TransformerDecoderBlock::TransformerDecoderBlock(const Scope& scope, const Model
            config.feed_forward_dropout),
       addnorm3_(scope / "addnorm3", config) {}
 
-template<typename SelfAttention>
-Tensor TransformerDecoderBlock::run(const Tensor& x, const KeyValueCache& memory,
-                                    const Tensor& memory_lengths, Context& context,
-                                    SelfAttention&& self_attention) const {
+template<typename Memory, typename SelfAttention>
+Tensor TransformerDecoderBlock::run(const Tensor& x, const Memory& memory, const Tensor& memory_lengths,
+                                    Context& context, SelfAttention&& self_attention) const {
   const Tensor y = addnorm1_(x, context, self_attention);
   const Tensor z = addnorm2_(y, context, [&](const Tensor& input) {
     return attention2_.attend(input, memory, lengths_mask(memory_lengths), context);
@@ -193,15 +216,19 @@ Tensor TransformerDecoderBlock::operator()(const Tensor& x, const KeyValueCache&
   });
 }
 
-Tensor TransformerDecoderBlock::step(const Tensor& x, KeyValueCache& past, const KeyValueCache& memory,
-                                     const Tensor& memory_lengths, const Tensor& step_lengths,
-                                     const Tensor& position_on_device, std::int64_t position,
+Tensor TransformerDecoderBlock::step(const Tensor& x, const SharedKeyValueCache& past,
+                                     const SharedKeyValueCache& memory, const Tensor& memory_lengths,
+                                     const Tensor& next_row_on_device, std::int64_t next_row,
                                      Context& context) const {
   return run(x, memory, memory_lengths, context, [&](const Tensor& input) {
     const KeyValueCache fresh = attention1_.project(input, input);
-    ops::kv_append(past.keys, fresh.keys, position_on_device, position);
-    ops::kv_append(past.values, fresh.values, position_on_device, position);
-    return attention1_.attend(input, past, lengths_mask(step_lengths), context);
+    const auto append = [&](const Tensor& cache, const Tensor& rows) {
+      ops::kv_append(cache.reshaped({1, cache.size(0), cache.size(1)}),
+                     rows.reshaped({1, rows.size(0), rows.size(2)}), next_row_on_device, next_row);
+    };
+    append(past.keys, fresh.keys);
+    append(past.values, fresh.values);
+    return attention1_.attend(input, past, {}, context);
   });
 }
 
@@ -267,13 +294,15 @@ std::unique_ptr<DecoderState> Transformer::encode(const TokenBatch& source, std:
                                                   Context& context) const {
   const Tensor lengths = lengths_on_device(device(), source);
   const Tensor memory = encode_sources(batch_major_ids(device(), source), lengths, context);
-  const Shape nothing{source.size, 0, config_.hidden_size};
+  const std::int64_t rows = source.size * source.steps, width = config_.hidden_size;
   std::vector<TransformerState::Layer> layers;
   for (const TransformerDecoderBlock& block : decoder_blocks_) {
-    const auto empty = [&] { return Tensor(device(), nothing, memory.dtype()); };
-    layers.push_back({{empty(), empty()}, block.project_memory(memory), {}});
+    const auto empty = [&] { return Tensor(device(), {0, width}, memory.dtype()); };
+    const KeyValueCache projected = block.project_memory(memory);
+    layers.push_back({{empty(), empty()},
+                      {projected.keys.reshaped({rows, width}), projected.values.reshaped({rows, width})}});
   }
-  return std::make_unique<TransformerState>(std::move(layers), lengths, max_steps);
+  return std::make_unique<TransformerState>(std::move(layers), lengths, source.steps, max_steps);
 }
 
 Tensor Transformer::step(DecoderState& state, std::span<const std::int32_t> tokens, Context& context) const {
@@ -283,19 +312,16 @@ Tensor Transformer::step(DecoderState& state, std::span<const std::int32_t> toke
     fail(ExitCode::internal, "step {} of a decoder that was started for {} steps", position + 1,
          decoder.capacity());
   }
-  decoder.make_room();
-  const auto position_value = static_cast<std::int32_t>(position);
-  const std::vector<std::int32_t> lengths(tokens.size(), position_value + 1);
-  const Tensor step_lengths =
-      Tensor::from<std::int32_t>(device(), std::span<const std::int32_t>(lengths), Shape{rows});
-  const Tensor position_on_device = Tensor::from<std::int32_t>(device(), {&position_value, 1}, Shape{});
+  decoder.begin_step(rows);
+  const std::int64_t next_row = decoder.next_row();
+  const auto next_row_value = static_cast<std::int32_t>(next_row);
+  const Tensor next_row_on_device = Tensor::from<std::int32_t>(device(), {&next_row_value, 1}, Shape{});
   Tensor x = target_embedding_(Tensor::from<std::int32_t>(device(), tokens, {rows, 1}), context, position);
   for (std::size_t i = 0; i < decoder_blocks_.size(); ++i) {
-    TransformerState::Layer& layer = decoder.layers()[i];
-    x = decoder_blocks_[i].step(x, layer.past, layer.memory, decoder.memory_lengths(), step_lengths,
-                                position_on_device, position, context);
+    x = decoder_blocks_[i].step(x, decoder.past(i), decoder.memory(i), decoder.memory_lengths(),
+                                next_row_on_device, next_row, context);
   }
-  decoder.advance();
+  decoder.end_step(rows);
   return output(x);
 }
 

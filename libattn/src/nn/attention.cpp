@@ -21,8 +21,7 @@ const MultiHeadAttention::Options& checked(const MultiHeadAttention::Options& op
 }
 
 // query [batch * n, queries, width] -> [batch, n * queries, width], n neighbours that share their keys.
-Tensor beside_shared_keys(const Tensor& query, const Tensor& keys) {
-  const std::int64_t batch = keys.size(0);
+Tensor beside_shared_keys(const Tensor& query, std::int64_t batch) {
   if (batch == query.size(0) || batch == 0) return query;
   return query.reshaped({batch, query.size(0) / batch * query.size(1), query.size(2)});
 }
@@ -79,7 +78,7 @@ AdditiveAttention::AdditiveAttention(const Scope& scope, std::int64_t query_size
 
 Tensor AdditiveAttention::operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
                                      const ops::Mask& mask, Context& context, AttentionSite site) const {
-  const Tensor projected_query = beside_shared_keys(W_q_(query), projected_keys);
+  const Tensor projected_query = beside_shared_keys(W_q_(query), projected_keys.size(0));
   const ops::AttentionResult result = ops::additive_attention(projected_query, projected_keys, w_v_->tensor,
                                                               value, mask, context.dropout(dropout_));
   if (context.requested(site.kind, site.layer))
@@ -116,7 +115,7 @@ Tensor ScoredAttention::project_keys(const Tensor& key) const {
 Tensor ScoredAttention::operator()(const Tensor& query, const Tensor& projected_keys, const Tensor& value,
                                    const ops::Mask& mask, Context& context, AttentionSite site) const {
   if (additive_) return (*additive_)(query, projected_keys, value, mask, context, site);
-  const Tensor queries = beside_shared_keys(query, projected_keys);
+  const Tensor queries = beside_shared_keys(query, projected_keys.size(0));
   const ops::AttentionResult result = ops::attention(
       queries, projected_keys, value, {1, 1.0, mask, context.dropout(dropout_), context.observed()});
   if (context.observed())
@@ -143,7 +142,7 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const KeyValueCache& memo
                                   Context& context) const {
   mask.masking = options_.masking;
   const double scale = reciprocal_root(options_.hidden / options_.heads);
-  const Tensor projected = beside_shared_keys(W_q_(query), memory.keys);
+  const Tensor projected = beside_shared_keys(W_q_(query), memory.keys.size(0));
   const ops::AttentionResult result =
       ops::attention(projected, memory.keys, memory.values,
                      {options_.heads, scale, mask, context.dropout(options_.dropout), context.observed()});
@@ -153,6 +152,25 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const KeyValueCache& memo
   if (context.requested(options_.site.kind, options_.site.layer)) {
     context.give_weights(like_rows_of(query, weights_of_heads(projected, memory.keys, options_.heads, scale,
                                                               mask, context.requested_head())));
+  }
+  return W_o_(like_rows_of(query, result.output));
+}
+
+Tensor MultiHeadAttention::attend(const Tensor& query, const SharedKeyValueCache& memory, ops::Mask mask,
+                                  Context& context) const {
+  mask.masking = options_.masking;
+  const double scale = reciprocal_root(options_.hidden / options_.heads);
+  const Tensor projected = beside_shared_keys(W_q_(query), memory.rows.size(0));
+  const ops::AttentionResult result =
+      ops::cached_attention(projected, memory.keys, memory.values, memory.rows,
+                            {options_.heads, scale, mask, {}, context.observed()});
+  if (context.observed()) {
+    context.report(options_.site.kind, options_.site.layer, weights_of_rows(result.weights, query.size(0)));
+  }
+  if (context.requested(options_.site.kind, options_.site.layer)) {
+    const Tensor keys = ops::gather_rows(memory.keys, memory.rows);
+    context.give_weights(like_rows_of(
+        query, weights_of_heads(projected, keys, options_.heads, scale, mask, context.requested_head())));
   }
   return W_o_(like_rows_of(query, result.output));
 }

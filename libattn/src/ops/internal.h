@@ -19,7 +19,7 @@ extern const Operation fill_operation, copy_operation, cast_operation, affine_op
     layer_norm_operation, layer_norm_gradient_operation, batch_norm_operation, batch_norm_gradient_operation,
     gru_sequence_operation, gru_sequence_gradient_operation, conv_1d_operation, conv_1d_gradient_operation,
     embed_operation, embed_gradient_operation, cross_entropy_operation, cross_entropy_gradient_operation,
-    adam_operation, sgd_operation, clip_by_norm_operation, kv_append_operation;
+    adam_operation, sgd_operation, clip_by_norm_operation, kv_append_operation, cached_attention_operation;
 
 /// The product goes into (or is added to) the target; nothing happens if it is not wanted.
 void matmul_into(const Into& into, const Tensor& a, const Tensor& b, const MatmulOptions& options = {});

@@ -52,6 +52,7 @@ constexpr std::array all{
     &sgd_operation,
     &clip_by_norm_operation,
     &kv_append_operation,
+    &cached_attention_operation,
 };
 
 }  // namespace

@@ -51,16 +51,15 @@ class TransformerDecoderBlock {
   /// All steps at once: x [batch, steps, width].
   Tensor operator()(const Tensor& x, const KeyValueCache& memory, const Tensor& memory_lengths,
                     Context& context) const;
-  /// One step at `position`: x [batch, 1, width]. The step's key and value are appended to `past`;
-  /// `step_lengths` is i32 [batch], position + 1 in every row, and `position_on_device` the position as an
-  /// i32 scalar.
-  Tensor step(const Tensor& x, KeyValueCache& past, const KeyValueCache& memory, const Tensor& memory_lengths,
-              const Tensor& step_lengths, const Tensor& position_on_device, std::int64_t position,
+  /// One step: x [batch, 1, width]. The step's keys and values are written to the rows of `past` from
+  /// `next_row` on, which `next_row_on_device` is as an i32 scalar; past.rows names them as the last ones.
+  Tensor step(const Tensor& x, const SharedKeyValueCache& past, const SharedKeyValueCache& memory,
+              const Tensor& memory_lengths, const Tensor& next_row_on_device, std::int64_t next_row,
               Context& context) const;
 
  private:
-  template<typename SelfAttention>
-  Tensor run(const Tensor& x, const KeyValueCache& memory, const Tensor& memory_lengths, Context& context,
+  template<typename Memory, typename SelfAttention>
+  Tensor run(const Tensor& x, const Memory& memory, const Tensor& memory_lengths, Context& context,
              SelfAttention&& self_attention) const;
 
   MultiHeadAttention attention1_;

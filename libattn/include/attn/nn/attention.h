@@ -86,9 +86,16 @@ class ScoredAttention {
   double dropout_;
 };
 
-/// Keys and values of all steps so far, [batch, capacity, width] each.
+/// Projected keys and values, [batch, keys, width] each.
 struct KeyValueCache {
   Tensor keys, values;
+};
+
+/// Projected keys and values of many hypotheses in one place, in any order: those of batch entry b are the
+/// rows `rows`[b, ...] of keys and values [cache rows, width]. Hypotheses that began alike share rows.
+struct SharedKeyValueCache {
+  Tensor keys, values;
+  Tensor rows;  ///< i32 [batch, keys]
 };
 
 /// Multi-head attention (Vaswani et al., 2017, section 3.2.2): head h attends with columns h * size ... of
@@ -120,6 +127,9 @@ class MultiHeadAttention {
   /// rows of the query share a row of the keys; the mask then is not causal and its lengths are [batch].
   /// Observers get the weights of each row of the query, [batch * n, heads, queries, keys].
   Tensor attend(const Tensor& query, const KeyValueCache& memory, ops::Mask mask, Context& context) const;
+  /// The same for keys and values that hypotheses share, without dropout and without gradients: for decoding.
+  Tensor attend(const Tensor& query, const SharedKeyValueCache& memory, ops::Mask mask,
+                Context& context) const;
 
  private:
   Options options_;

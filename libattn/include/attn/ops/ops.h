@@ -157,6 +157,13 @@ struct AttentionResult {
 AttentionResult attention(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options);
 
+/// attention() to keys and values that lie in a cache in any order: those of batch entry b are the rows
+/// rows[b, ...] of keys [cache rows, heads * size] and values [cache rows, heads * value_size]. query [batch,
+/// queries, heads * size], rows i32 [batch, keys]. For decoding: no dropout (Error(internal) if asked for),
+/// and nothing passes a gradient.
+AttentionResult cached_attention(const Tensor& query, const Tensor& keys, const Tensor& values,
+                                 const Tensor& rows, const AttentionOptions& options);
+
 /// Additive attention (Bahdanau et al., 2015): weights = softmax(score_weight . tanh(query + key)), output =
 /// weights value. query [batch, queries, hidden] and key [batch, keys, hidden] are already projected,
 /// score_weight [hidden], value [batch, keys, value_size]. Weights are [batch, queries, keys], detached.
