@@ -30,7 +30,7 @@ BUILDS_UPON = {
     "experiment": ["training", "decoding", "evaluation", "figures"],
 }
 # The boundary between libattn and the backends: C, for everyone, and knows of nothing else.
-BOUNDARY = {"attn/backend_abi.h", "attn/op_kinds.h", "attn/philox.h"}
+BOUNDARY = {"attn/backend_abi.h", "attn/op_kinds.h", "attn/philox.h", "attn/processor_tiles.h"}
 SOURCES = {".h", ".cpp", ".c", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

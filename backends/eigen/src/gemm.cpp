@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
+#if defined(ATTN_EIGEN_TILES)
+#include "amx/tile_gemm.h"
+#endif
 #include "vector_loops.h"
 
 namespace attn::eigen {
@@ -258,6 +262,15 @@ void multiply_here(Workspace& workspace, std::int64_t rows, std::int64_t columns
                    const Epilogue<T>& epilogue) {
   if (rows == 0 || columns == 0) return;
   if (depth == 0 || (beta != T(0) && beta != T(1))) scale_rows(rows, columns, beta, c, c_step);
+#if defined(ATTN_EIGEN_TILES)
+  if constexpr (std::is_same_v<T, float>) {
+    // By the depth alone, so that equal rows get equal bits whatever the other sizes.
+    if (depth >= tiles::kMinimumDepth && tiles::granted()) {
+      tiles::multiply_here(workspace, rows, columns, depth, alpha, a, b, beta, c, c_step, epilogue);
+      return;
+    }
+  }
+#endif
   // A vector with one column or row has no step along the other axis; it may be read either way.
   const bool b_in_place = b.column_step == 1 && columns % kWidth<T> == 0 && rows <= 2 * kTileRows;
   const std::int64_t largest_depth = std::min(depth, kDepth);

@@ -2,13 +2,15 @@
 // instruction set of the other files, and without inline functions that it would share with them.
 #include <cstdio>
 
+#include "attn/processor_tiles.h"
 #include "plugin.h"
 
 namespace attn::eigen::plugin {
 namespace {
 
 // What of the instruction set this processor lacks; NULL if nothing. The x86-64 levels are those of the
-// System V ABI; each check also covers the features that come only together with those named.
+// System V ABI, and 5 is level 4 with AMX; each check also covers the features that come only together with
+// those named.
 const char* missing_feature() {
 #if ATTN_EIGEN_LEVEL >= 2
   __builtin_cpu_init();
@@ -28,6 +30,9 @@ const char* missing_feature() {
   if (!__builtin_cpu_supports("avx512cd")) return "AVX-512CD";
   if (!__builtin_cpu_supports("avx512dq")) return "AVX-512DQ";
   if (!__builtin_cpu_supports("avx512vl")) return "AVX-512VL";
+#endif
+#if ATTN_EIGEN_LEVEL >= 5
+  if (attn_processor_tiles_granted() == 0) return "AMX tiles of bfloat16, or the permission to use them";
 #endif
   return nullptr;
 }

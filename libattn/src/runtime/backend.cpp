@@ -11,6 +11,7 @@
 #include <set>
 
 #include "attn/core/error.h"
+#include "attn/processor_tiles.h"
 
 namespace attn {
 namespace {
@@ -44,11 +45,26 @@ int instruction_level() {
 #endif
 }
 
+constexpr int amx_level = 5;  // x86-64-v4 and matrix tiles
+
 struct PluginFile {
   std::string name, instruction_set;
   int level = 1;  // the instruction level that it needs
   fs::path file;
+
+  bool is_called(std::string_view wanted) const {
+    return wanted == name || (!instruction_set.empty() && wanted == name + "-" + instruction_set);
+  }
 };
+
+/// Why this processor cannot run the plugin; empty if it can. Asks for the tiles only if they are needed.
+std::string what_lacks(const PluginFile& plugin) {
+  const int level = instruction_level(), needed = std::min(plugin.level, amx_level - 1);
+  if (needed > level) return fmt::format("needs x86-64-v{}, this CPU has v{}", needed, level);
+  if (plugin.level == amx_level && attn_processor_tiles_granted() == 0)
+    return "needs matrix tiles (AMX), which this CPU lacks or the operating system refuses";
+  return "";
+}
 
 std::optional<PluginFile> parse_file_name(const fs::path& file) {
   std::string name = file.filename().string();
@@ -57,10 +73,10 @@ std::optional<PluginFile> parse_file_name(const fs::path& file) {
   PluginFile plugin{name, "", 1, file};
   if (const auto dash = name.rfind('-'); dash != std::string::npos) {
     const std::string tail = name.substr(dash + 1);
-    if (tail == "v2" || tail == "v3" || tail == "v4" || tail == "generic") {
+    if (tail == "v2" || tail == "v3" || tail == "v4" || tail == "amx" || tail == "generic") {
       plugin.name = name.substr(0, dash);
       plugin.instruction_set = tail;
-      plugin.level = tail == "generic" ? 1 : tail[1] - '0';
+      plugin.level = tail == "generic" ? 1 : tail == "amx" ? amx_level : tail[1] - '0';
     }
   }
   return plugin;
@@ -164,18 +180,17 @@ std::vector<fs::path> backend_search_path() {
 
 std::shared_ptr<const Backend> find_backend(std::string_view name_or_path) {
   if (name_or_path.find('/') != std::string_view::npos) return Backend::load(fs::path(name_or_path));
-  const int level = instruction_level();
   std::set<std::string> known;
   std::string too_new;
   for (const PluginFile& plugin : plugin_files()) {
     known.insert(plugin.name);
-    if (plugin.name != name_or_path) continue;
-    if (plugin.level <= level) return Backend::load(plugin.file);
-    too_new += fmt::format("{}{}", too_new.empty() ? "" : ", ", plugin.instruction_set);
+    if (!plugin.is_called(name_or_path)) continue;
+    const std::string why_not = what_lacks(plugin);
+    if (why_not.empty()) return Backend::load(plugin.file);
+    too_new += fmt::format("{}{} {}", too_new.empty() ? "" : "; ", plugin.instruction_set, why_not);
   }
   if (!too_new.empty()) {
-    fail(ExitCode::backend, "backend '{}' is installed for {} only, and this CPU has x86-64-v{}",
-         name_or_path, too_new, level);
+    fail(ExitCode::backend, "backend '{}' is not installed for this CPU: {}", name_or_path, too_new);
   }
   std::vector<std::string> folders;
   for (const fs::path& folder : backend_search_path()) folders.push_back(folder.string());
@@ -187,15 +202,14 @@ std::shared_ptr<const Backend> find_backend(std::string_view name_or_path) {
 }
 
 std::vector<BackendListing> list_backends() {
-  const int level = instruction_level();
   std::vector<BackendListing> result;
   for (const PluginFile& plugin : plugin_files()) {
     BackendListing listing;
     listing.name = plugin.name;
     listing.instruction_set = plugin.instruction_set;
     listing.file = plugin.file;
-    if (plugin.level > level) {
-      listing.why_not = fmt::format("needs x86-64-v{}, this CPU has v{}", plugin.level, level);
+    if (std::string why_not = what_lacks(plugin); !why_not.empty()) {
+      listing.why_not = std::move(why_not);
       result.push_back(std::move(listing));
       continue;
     }
