@@ -14,7 +14,7 @@ std::unique_ptr<TranslationModel> copy_of(const TranslationModel& model, const M
                                           const TextProcessing& text, const std::shared_ptr<Device>& device) {
   const VocabularySizes sizes{static_cast<std::int64_t>(text.source_vocabulary.size()),
                               static_cast<std::int64_t>(text.target_vocabulary.size())};
-  auto copy = make_translation_model(config, sizes, device, model.parameters().dtype(), 0);
+  auto copy = make_translation_model(config, sizes, device, model.parameters().dtype(), std::nullopt);
   for (const ParameterHandle& parameter : copy->parameters().all()) {
     const ParameterHandle from = model.parameters().find(parameter->path);
     if (!from) fail(ExitCode::internal, "the copy of the model has another parameter '{}'", parameter->path);

@@ -6,7 +6,7 @@ namespace attn {
 std::unique_ptr<TranslationModel> make_translation_model(const ModelConfig& config,
                                                          const VocabularySizes& vocabularies,
                                                          const std::shared_ptr<Device>& device, DType type,
-                                                         std::uint64_t seed) {
+                                                         std::optional<std::uint64_t> seed) {
   auto parameters = std::make_unique<ParameterStore>(device, type);
   std::unique_ptr<TranslationModel> model;
   switch (config.type) {

@@ -47,7 +47,7 @@ ParameterHandle ParameterStore::add(const std::string& path, const Shape& shape,
   return parameter;
 }
 
-void ParameterStore::materialise(std::uint64_t seed) {
+void ParameterStore::materialise(std::optional<std::uint64_t> seed) {
   std::int64_t end = 0;
   count_ = 0;
   offsets_.clear();
@@ -62,8 +62,8 @@ void ParameterStore::materialise(std::uint64_t seed) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     Parameter& parameter = *parameters_[i];
     parameter.tensor = parameter.trainable ? flat_.view(offsets_[i], parameter.shape)
-                                           : Tensor(device_, parameter.shape, type_);
-    parameter.tensor.assign<double>(first_values(parameter, seed));
+                                           : Tensor::zeros(device_, parameter.shape, type_);
+    if (seed) parameter.tensor.assign<double>(first_values(parameter, *seed));
   }
 }
 

@@ -361,7 +361,7 @@ TranslationSystem load_translation_system(const fs::path& path, const std::share
                "model, vocabularies and configuration do");
   const VocabularySizes sizes{static_cast<std::int64_t>(system.text.source_vocabulary.size()),
                               static_cast<std::int64_t>(system.text.target_vocabulary.size())};
-  system.model = make_translation_model(system.config, sizes, device, type, 0);
+  system.model = make_translation_model(system.config, sizes, device, type, std::nullopt);
   read_parameters(file, system.model->parameters());
   if (file.exists(average_group))
     read_average(file, system.model->parameters().flat(), system.model->parameters());

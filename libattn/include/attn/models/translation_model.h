@@ -132,13 +132,14 @@ struct VocabularySizes {
   std::int64_t source = 0, target = 0;
 };
 
-/// Builds a model with first values drawn from the seed. Throws Error(config) for a structure that cannot be
+/// Builds a model with first values drawn from the seed; without one all parameters are 0, for values that
+/// are loaded. Throws Error(config) for a structure that cannot be
 /// (heads that do not divide the width, tied vocabularies of different size; in a recurrent model, layers of
 /// encoder and decoder that differ, dot products of unequal widths, a tied table that the output cannot
 /// read).
 std::unique_ptr<TranslationModel> make_translation_model(const ModelConfig& config,
                                                          const VocabularySizes& vocabularies,
                                                          const std::shared_ptr<Device>& device, DType type,
-                                                         std::uint64_t seed);
+                                                         std::optional<std::uint64_t> seed);
 
 }  // namespace attn

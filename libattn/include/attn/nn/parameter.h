@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,7 +47,8 @@ class ParameterStore {
   ParameterHandle add(const std::string& path, const Shape& shape, const Initialization& initialization,
                       bool trainable = true);
   /// Allocates all parameters and draws their first values; each depends on the seed and its own path only.
-  void materialise(std::uint64_t seed);
+  /// Without a seed all are 0, for values that are loaded.
+  void materialise(std::optional<std::uint64_t> seed);
 
   /// Makes the trainable parameters leaves of a tape, with gradients in flat_gradients().
   void train_with(Tape& tape);
