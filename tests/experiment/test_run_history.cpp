@@ -87,6 +87,38 @@ TEST_CASE("the figures of a run are those of its best epoch by its own metric", 
   CHECK_FALSE(read_report(by_bleu.folder));
 }
 
+TEST_CASE("everything that report.json holds is read again", "[runs]") {
+  const TemporaryFolder folder;
+  const std::string report = R"({"epochs": 3, "updates": 30, "loss": 1.5, "book_loss": 0.25,
+    "tokens_per_second": 700, "checkpoint": "average.h5", "split_batches": 2, "skipped_sentences": 1,
+    "average": {"members": ["a.h5", "b.h5"], "metric": "bleu", "averaged": 21.5, "other": "best.h5",
+                "other_value": 20.5, "better": true},
+    "test": {"bleu": 11.5, "book_bleu": 0.5, "signature": "s", "chrf": 40.25},
+    "samples": [{"source": "x", "translation": "y", "reference": "z", "book_bleu": 0.75}]})";
+  const std::optional<RunSummary> stored =
+      read_report(make_run(folder, "run", "", "stopped early", "", report));
+  REQUIRE(stored);
+  CHECK(stored->outcome == Trainer::Outcome::stopped_early);
+  CHECK(stored->loss == 1.5);
+  CHECK(stored->book_loss == 0.25);
+  CHECK(stored->tokens_per_second == 700);
+  CHECK(stored->checkpoint == "average.h5");
+  CHECK(stored->progress.split_batches == 2);
+  CHECK(stored->progress.skipped_sentences == 1);
+  REQUIRE(stored->averaged);
+  CHECK(stored->averaged->members == std::vector<std::string>{"a.h5", "b.h5"});
+  CHECK(stored->averaged->metric == "bleu");
+  CHECK(stored->averaged->averaged == 21.5);
+  CHECK(stored->averaged->other_name == "best.h5");
+  CHECK(stored->averaged->other == 20.5);
+  CHECK(stored->averaged->better);
+  REQUIRE(stored->test);
+  CHECK(stored->test->chrf == 40.25);
+  CHECK_FALSE(stored->training);
+  REQUIRE(stored->samples.size() == 1);
+  CHECK(stored->samples[0].book_bleu == 0.75);
+}
+
 TEST_CASE("a damaged part of a run leaves the others readable", "[runs]") {
   const TemporaryFolder folder;
   const std::string cut = epoch(1, 3, 2.5, 10) + R"({"epoch":2,"lo)";

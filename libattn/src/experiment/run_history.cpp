@@ -133,6 +133,17 @@ void collect_report(RunHistory& run) {
   }
 }
 
+AveragedCheckpoint averaged_in(const Json& average) {
+  AveragedCheckpoint averaged;
+  averaged.members = average.at("members").get<std::vector<std::string>>();
+  averaged.metric = text_of(average, "metric");
+  averaged.averaged = number_of(average, "averaged");
+  averaged.other = number_of(average, "other_value");
+  averaged.other_name = text_of(average, "other");
+  averaged.better = average.value("better", false);
+  return averaged;
+}
+
 // Reads one part; a fault in it leaves the others readable.
 template<typename Part>
 void attempt(RunHistory& run, Part part) {
@@ -273,7 +284,8 @@ std::optional<RunSummary> read_report(const fs::path& folder) {
     const auto quality = [&](const char* key) -> std::optional<TranslationQuality> {
       if (!report.contains(key)) return std::nullopt;
       const Json& q = report.at(key);
-      return TranslationQuality{number_of(q, "bleu"), number_of(q, "book_bleu"), text_of(q, "signature")};
+      return TranslationQuality{number_of(q, "bleu"), number_of(q, "book_bleu"), text_of(q, "signature"),
+                                number_of(q, "chrf")};
     };
     RunSummary summary;
     if (run_status(folder).state == RunState::stopped_early)
@@ -283,6 +295,11 @@ std::optional<RunSummary> read_report(const fs::path& folder) {
     summary.loss = number_of(report, "loss");
     summary.book_loss = number_of(report, "book_loss");
     summary.tokens_per_second = number_of(report, "tokens_per_second");
+    summary.checkpoint = text_of(report, "checkpoint");
+    if (const auto average = report.find("average"); average != report.end())
+      summary.averaged = averaged_in(*average);
+    summary.progress.split_batches = report.value("split_batches", std::int64_t{0});
+    summary.progress.skipped_sentences = report.value("skipped_sentences", std::int64_t{0});
     summary.test = quality("test");
     summary.training = quality("training_pairs");
     for (const Json& sample : report.value("samples", Json::array())) {
