@@ -6,6 +6,7 @@
 #include "attn/cli/signals.h"
 #include "attn/cli/terminal.h"
 #include "attn/core/error.h"
+#include "attn/io/atomic_file.h"
 #include "report.h"
 
 namespace attn::translate {
@@ -47,6 +48,14 @@ PartRecord Session::this_run() const {
   PartRecord record;
   record.model_sha256 = workers_.model_sha256();
   record.options = options_.given;
+  // A file of the same name may be another one when the run is resumed. A pipe can be read only once.
+  const auto add_contents = [&record](const char* option, const std::string& file) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored)) return;
+    record.options[fmt::format("the SHA-256 of {}'s file", option)] = sha256_of_file(file);
+  };
+  add_contents("--prefix", options_.search.prefix);
+  add_contents("--dictionary", options_.dictionary);
   return record;
 }
 

@@ -37,37 +37,37 @@ def same(found, expected, what):
     check(found == expected, f"{what}: found {found!r}, expected {expected!r}")
 
 
-def command(*arguments):
+def command(*arguments, using=None):
     length = [] if "--score" in arguments else ["--max-length", "12"]
-    return [programs / "attn-translate", model, "--backend", backend, *length, *map(str, arguments)]
+    return [programs / "attn-translate", using or model, "--backend", backend, *length, *map(str, arguments)]
 
 
-def run(status, what, *arguments, **keywords):
+def run(status, what, *arguments, using=None, **keywords):
     """Standard output; complains of another exit status."""
-    done = subprocess.run(command(*arguments), capture_output=True, timeout=120, check=False,
+    done = subprocess.run(command(*arguments, using=using), capture_output=True, timeout=120, check=False,
                           **({} if "input" in keywords else {"stdin": subprocess.DEVNULL}), **keywords)
     same(done.returncode, status, f"exit status of {what} ({done.stderr.decode(errors='replace')[-500:]})")
     run.stderr = done.stderr.decode(errors="replace")
     return done.stdout
 
 
-def train():
+def train(name="letters", width=16, feed_forward=16, longest=60):
     """A model of characters that hardly knows what it does, and so writes something for everything."""
     pairs = [f"{a} {b} {c}\t{c} {b} {a}\n" for a in "ab" for b in "cdé" for c in "😀fg"]
     pathlib.Path("pairs.tsv").write_text("".join(pairs), encoding="utf-8")
     pathlib.Path("config.yaml").write_text(f"""
-name: letters
+name: {name}
 run_root: runs
 seed: 3
 backend: {{name: {backend}, threads: 1}}
-data: {{train: pairs.tsv, source_tokenizer: character, target_tokenizer: character, max_length: 60}}
-model: {{type: transformer, hidden_size: 16, feed_forward_size: 16, encoder_layers: 1, decoder_layers: 1, heads: 2, dropout: 0.0}}
+data: {{train: pairs.tsv, source_tokenizer: character, target_tokenizer: character, max_length: {longest}}}
+model: {{type: transformer, hidden_size: {width}, feed_forward_size: {feed_forward}, encoder_layers: 1, decoder_layers: 1, heads: 2, dropout: 0.0}}
 training: {{epochs: 3, batch_size: 8, optimizer: adam, learning_rate: 0.01}}
 validation: {{every_epochs: 0}}
 report: {{sample_count: 0}}
 """, encoding="utf-8")
     subprocess.run([programs / "attn-train", "config.yaml", "--quiet"], check=True, timeout=120)
-    return "runs/letters"
+    return f"runs/{name}"
 
 
 strange = ["", " ", "\t", "\r", "\r\r", "a\rb", "\x00", "a\x00b", "\ufeff", "a\ufeffb", "\u2028", "a\u2028b", "\x85",
@@ -237,6 +237,15 @@ def test_refusals():
     run(0, "the same again", "-o", "out.txt", "--resume", "--threads", 2, "--batch-size", 1, input=text)
     same(pathlib.Path("out.txt").read_bytes(), run(0, "at once", input=text), "a resumed run from a pipe")
     run(2, "--resume without a file", "--resume", input=b"")
+    prefixes, begun = pathlib.Path("prefixes.txt"), ("--prefix", "prefixes.txt")
+    prefixes.write_text("a\n\n\n")
+    pathlib.Path("out.txt").unlink()
+    interrupt(*begun)
+    prefixes.write_text("b\n\n\n")
+    run(2, "other prefixes", "-o", "out.txt", "--resume", *begun, input=text)
+    check("SHA-256 of --prefix" in run.stderr, f"prefixes that differ are not named: {run.stderr}")
+    prefixes.write_text("a\n\n\n")
+    run(0, "the same prefixes", "-o", "out.txt", "--resume", *begun, input=text)
 
 
 def read_line(descriptor, seconds=20):
@@ -274,14 +283,17 @@ def test_conversation():
 
 
 def test_memory():
-    lines = [b"a b"] * 30 + [b" ".join([b"c"] * 29)] + [b"d e"] * 30
+    # Wide enough for a long line to need megabytes, and for the others to do with a part of one.
+    wide = train("wide", 64, 512, 2000)
+    lines = [b"a b"] * 30 + [b"c" * 1500] + [b"d e"] * 30
     text = b"\n".join(lines) + b"\n"
     pathlib.Path("in.txt").write_bytes(text)
-    everything = run(0, "with enough memory", "-i", "in.txt", "--min-length", 11, "--beam", 400).splitlines()
+    arguments = ["-i", "in.txt", "--beam", 2]
+    everything = run(0, "with enough memory", *arguments, using=wide).splitlines()
     seen = set()
     for limit in (1, 2, 4, 8, 64):
-        done = subprocess.run(command("-i", "in.txt", "--min-length", 11, "--beam", 400, "--threads", 1, "--memory-limit", limit,
-                                      "--summary", "summary.json"), capture_output=True, timeout=120, check=False)
+        done = subprocess.run(command(*arguments, "--threads", 1, "--memory-limit", limit, "--summary", "summary.json", using=wide),
+                              capture_output=True, timeout=120, check=False)
         if done.returncode == 6:  # not even the model fits
             seen.add("none")
             continue
