@@ -7,6 +7,7 @@
 #include <limits>
 #include <sstream>
 
+#include "attn/processor_tiles.h"
 #include "support/catch.h"
 
 namespace attn::test {
@@ -258,13 +259,14 @@ bool processor_can_run(const std::string& file) {
 #if defined(__x86_64__)
   if (ends_with("-v2.so")) return __builtin_cpu_supports("sse4.2") != 0;
   if (ends_with("-v3.so")) return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-  if (ends_with("-v4.so")) {
+  if (ends_with("-v4.so") || ends_with("-amx.so")) {
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-           __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0;
+           __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+           (ends_with("-v4.so") || attn_processor_tiles_granted() != 0);
   }
   return true;
 #else
-  return !(ends_with("-v2.so") || ends_with("-v3.so") || ends_with("-v4.so"));
+  return !(ends_with("-v2.so") || ends_with("-v3.so") || ends_with("-v4.so") || ends_with("-amx.so"));
 #endif
 }
 

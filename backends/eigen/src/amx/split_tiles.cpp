@@ -93,8 +93,8 @@ void transpose(const float* from, std::int64_t from_step, float* to, std::int64_
   transpose_block(Whole{from, from_step}, to, to_step);
 }
 
-Packing::Packing(Side side, const Lines& lines, std::int64_t more, std::uint16_t* to)
-    : lines_(lines), more_(more), inner_together_(lines.inner_step == 1), to_(to) {
+Packing::Packing(Side side, const Lines& lines, std::uint16_t* to)
+    : lines_(lines), inner_together_(lines.inner_step == 1), to_(to) {
   straight_ = inner_together_ == (side == Side::kLeft);
   const std::int64_t tiles = (lines.count + kLines - 1) / kLines * ((lines.depth + kInner - 1) / kInner);
   left_ = tiles * (straight_ ? kStraightPieces : kTransposedPieces);
@@ -112,16 +112,6 @@ void Packing::begin_tile() {
   } else {
     x_ = {from, lines_.inner_step, first, first_lanes(lines)};
     y_ = {from + 16 * lines_.inner_step, lines_.inner_step, second, first_lanes(lines)};
-  }
-  prefetch();
-}
-
-void Packing::prefetch() const {
-  const std::int64_t ahead = lines_.count;
-  if (line_ + ahead + kLines > lines_.count + more_) return;
-  for (const Block& block : {x_, y_}) {
-    for (std::int64_t i = 0; i < block.rows; ++i)
-      _mm_prefetch(block.data + ahead * lines_.line_step + i * block.step, _MM_HINT_T1);
   }
 }
 

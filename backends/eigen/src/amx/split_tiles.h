@@ -42,8 +42,7 @@ class Packing {
   };
 
   Packing() = default;
-  /// `more` lines follow the last one in memory; their first ones are asked for from memory ahead of time.
-  Packing(Side side, const Lines& lines, std::int64_t more, std::uint16_t* to);
+  Packing(Side side, const Lines& lines, std::uint16_t* to);
 
   bool done() const { return left_ == 0; }
   /// Calls of advance() until it is done.
@@ -62,10 +61,9 @@ class Packing {
   };
   void begin_tile();
   void pack_rows(std::int64_t first, const Block& x, const Block& y);
-  void prefetch() const;
 
   Lines lines_{};
-  std::int64_t more_ = 0, left_ = 0, line_ = 0, inner_ = 0;
+  std::int64_t left_ = 0, line_ = 0, inner_ = 0;
   int piece_ = 0;  // of the present tile
   bool straight_ = false, inner_together_ = false;
   Block x_{}, y_{};

@@ -87,27 +87,78 @@ class Finishing {
   std::int64_t row_ = 0;
 };
 
+/// Memory that is used soon: rows of numbers, a cache line at a time.
+class Request {
+ public:
+  Request() = default;
+  Request(const float* data, std::int64_t rows, std::int64_t row_size, std::int64_t step)
+      : data_(data), rows_(rows), row_size_(row_size), step_(step) {}
+  bool done() const { return row_ >= rows_; }
+  std::int64_t pieces_left() const { return (rows_ - row_) * ((row_size_ + kLineSize - 1) / kLineSize); }
+  void advance() {
+    _mm_prefetch(data_ + row_ * step_ + at_, _MM_HINT_T0);
+    at_ += kLineSize;
+    if (at_ < row_size_) return;
+    at_ = 0;
+    ++row_;
+  }
+
+ private:
+  static constexpr std::int64_t kLineSize = 16;
+  const float* data_ = nullptr;
+  std::int64_t rows_ = 0, row_size_ = 0, step_ = 0, row_ = 0, at_ = 0;
+};
+
+/// So many pieces of a work at a time that it is done within a number of times. Not spread more evenly:
+/// branches that cannot be foreseen cost more.
+class Pace {
+ public:
+  Pace() = default;
+  Pace(std::int64_t pieces, std::int64_t slots) : at_a_time_((pieces + slots - 1) / slots) {}
+  template<class Work>
+  void advance(Work& work) const {
+    for (std::int64_t i = 0; i < at_a_time_ && !work.done(); ++i) work.advance();
+  }
+
+ private:
+  std::int64_t at_a_time_ = 0;
+};
+
 /// What is done while tiles are multiplied.
 struct Beside {
   Finishing finishing;  // of the block before
   Packing* packing = nullptr;
-  std::int64_t finishing_pace = 0, packing_pace = 0;
+  Request result, next;
+  Pace finishing_pace, packing_pace, result_pace, next_pace;
 
-  void operator()() {
-    if (!finishing.done()) {
-      for (std::int64_t i = 0; i < finishing_pace && !finishing.done(); ++i) finishing.advance();
-    } else if (packing->done()) {
-      // Without any vector operation in between, tile multiplications are a fifth slower.
-      float nothing = 0;
-      asm volatile("vaddss %0, %0, %0" : "+x"(nothing));
-    }
-    for (std::int64_t i = 0; i < packing_pace && !packing->done(); ++i) packing->advance();
+  /// From now on for so many calls: pack this, and ask for what is packed afterwards.
+  void pack(Packing& work, const Request& following, std::int64_t slots) {
+    packing = &work;
+    packing_pace = {work.pieces_left(), slots};
+    next = following;
+    next_pace = {following.pieces_left(), slots / kProducts};
+  }
+  /// Finish the block before.
+  void finish(std::int64_t slots) { finishing_pace = {finishing.pieces_left(), slots}; }
+  /// Ask for the memory of this result.
+  void ask(const Result& present, std::int64_t slots) {
+    result = Request(present.c, present.rows, present.columns, present.c_step);
+    result_pace = {result.pieces_left(), slots / kProducts};
+  }
+
+  void operator()(int product) {
+    // Without any vector operation in between, tile multiplications are a fifth slower.
+    float nothing = 0;
+    asm volatile("vaddss %0, %0, %0" : "+x"(nothing));
+    if (product == 0) result_pace.advance(result);
+    if (product == 3) next_pace.advance(next);
+    finishing_pace.advance(finishing);
+    packing_pace.advance(*packing);
   }
 };
-
 void multiply_block(std::int64_t row_tiles, std::int64_t column_tiles, const Operands& operands,
                     Beside& beside_block) {
-  const auto beside = [&] { beside_block(); };
+  const auto beside = [&](int product) { beside_block(product); };
   clear_tiles();
   if (row_tiles > 1)
     column_tiles > 1 ? sum_products<2, 2>(operands, beside) : sum_products<2, 1>(operands, beside);
@@ -117,7 +168,7 @@ void multiply_block(std::int64_t row_tiles, std::int64_t column_tiles, const Ope
 
 template<Form form>
 void multiply_row_of_blocks(std::int64_t column_tiles, const Operands& operands, Beside& beside_block) {
-  const auto beside = [&] { beside_block(); };
+  const auto beside = [&](int product) { beside_block(product); };
   clear_tiles();
   switch (column_tiles) {
     case 1:
@@ -159,15 +210,27 @@ struct Part {
     const std::int64_t count = std::min(kBlock, rows - row);
     return {form == Form::kColumn ? Side::kRight : Side::kLeft,
             {count, depth, a.data + row * a.row_step, a.row_step, a.column_step},
-            rows - row - count,
             to};
+  }
+  Request ask_for_rows(std::int64_t row) const {
+    const std::int64_t count = std::min(kBlock, rows - row);
+    if (count <= 0) return {};
+    const float* data = a.data + row * a.row_step;
+    return a.column_step == 1 ? Request(data, count, depth, a.row_step)
+                              : Request(data, depth, count, a.column_step);
+  }
+  Request ask_for_columns(std::int64_t column) const {
+    const std::int64_t count = std::min(panel(), columns - column);
+    if (count <= 0) return {};
+    const float* data = b.data + column * b.column_step;
+    return b.row_step == 1 ? Request(data, count, depth, b.column_step)
+                           : Request(data, depth, count, b.row_step);
   }
   Packing pack_columns(std::int64_t column, std::uint16_t* to) const {
     if (column >= columns) return {};
     const std::int64_t count = std::min(panel(), columns - column);
     return {form == Form::kColumn ? Side::kLeft : Side::kRight,
             {count, depth, b.data + column * b.column_step, b.column_step, b.row_step},
-            columns - column - count,
             to};
   }
   Result block(std::int64_t row, std::int64_t column) const {
@@ -182,10 +245,6 @@ struct Part {
   }
 };
 
-std::int64_t pace(std::int64_t pieces, std::int64_t slots) {
-  return (pieces + slots - 1) / slots;
-}
-
 // Panels of columns of b, each times all of a. While one block is multiplied, the one before it is finished,
 // and the next one of a (in the first panel) or the next panel of b is packed.
 void multiply_part(const Part& part, std::uint16_t* packed_a, std::uint16_t* packed_b, std::int64_t b_size) {
@@ -197,17 +256,20 @@ void multiply_part(const Part& part, std::uint16_t* packed_a, std::uint16_t* pac
   part.pack_columns(0, present).finish();
   Beside beside;
   for (std::int64_t column = 0; column < part.columns; column += part.panel()) {
-    Packing next_columns = part.pack_columns(column + part.panel(), next);
+    Packing next_columns = part.pack_columns(column + part.panel(), next), next_rows;
     for (std::int64_t row = 0; row < part.rows; row += kBlock) {
-      finish_writing();
+      const bool more_rows = row + kBlock < part.rows;
+      if (column == 0 && more_rows) {
+        next_rows = part.pack_rows(row + kBlock, packed_a + (row / kBlock + 1) * a_size);
+        beside.pack(next_rows, part.ask_for_rows(row + 2 * kBlock), slots);
+      } else if (column == 0 || row == 0) {
+        const std::int64_t blocks = column == 0 ? 1 : (part.rows + kBlock - 1) / kBlock;
+        beside.pack(next_columns, part.ask_for_columns(column + 2 * part.panel()), blocks * slots);
+      }
       const Result result = part.block(row, column);
-      const bool more_rows = column == 0 && row + kBlock < part.rows;
-      Packing next_rows;
-      if (more_rows) next_rows = part.pack_rows(row + kBlock, packed_a + (row / kBlock + 1) * a_size);
-      const std::int64_t blocks = more_rows ? 1 : (part.rows - row + kBlock - 1) / kBlock;
-      beside.packing = more_rows ? &next_rows : &next_columns;
-      beside.packing_pace = pace(beside.packing->pieces_left(), blocks * slots);
-      beside.finishing_pace = pace(beside.finishing.pieces_left(), slots);
+      beside.finish(slots);
+      beside.ask(result, slots);
+      finish_writing();
       const Operands operands{steps, packed_a + row / kBlock * a_size, present};
       switch (part.form) {
         case Form::kSquare:

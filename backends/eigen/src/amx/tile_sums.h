@@ -57,9 +57,9 @@ constexpr std::int64_t kHigh = 0, kMiddle = kTileSize, kLow = 2 * kTileSize;
 
 /*
  * The tiles of the result after all steps: tile_rows x tile_columns, at most 2 x 2. `beside` is called after
- * each of the products of parts: as many of its instructions as take less than the four multiplications do
- * not cost any time. The order of the products changes one operand at a time, for few loads. It is the same
- * in all functions, as the result's bits depend on it.
+ * each of the products of parts, with its number: as many of its instructions as take less than the four
+ * multiplications do not cost any time. The order of the products changes one operand at a time, for few
+ * loads. It is the same in all functions, as the result's bits depend on it.
  */
 template<int RowTiles, int ColumnTiles, class Beside>
 void sum_products(const Operands& operands, Beside beside) {
@@ -73,27 +73,27 @@ void sum_products(const Operands& operands, Beside beside) {
     _tile_loadd(6, b + part, kStepBytes);
     if constexpr (ColumnTiles > 1) _tile_loadd(7, b + part + tile_step, kStepBytes);
   };
-  const auto multiply_add = [&] {
+  const auto multiply_add = [&](int product) {
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (ColumnTiles > 1) _tile_dpbf16ps(1, 4, 7);
     if constexpr (RowTiles > 1) _tile_dpbf16ps(2, 5, 6);
     if constexpr (RowTiles > 1 && ColumnTiles > 1) _tile_dpbf16ps(3, 5, 7);
-    beside();
+    beside(product);
   };
   for (std::int64_t step = operands.steps; step > 0; --step, a += kStepSize, b += kStepSize) {
     left(kLow);
     right(kHigh);
-    multiply_add();
+    multiply_add(0);
     left(kMiddle);
-    multiply_add();
+    multiply_add(1);
     right(kMiddle);
-    multiply_add();
+    multiply_add(2);
     left(kHigh);
-    multiply_add();
+    multiply_add(3);
     right(kHigh);
-    multiply_add();
+    multiply_add(4);
     right(kLow);
-    multiply_add();
+    multiply_add(5);
   }
 }
 
@@ -118,7 +118,7 @@ void sum_row_of_products(const Operands& operands, Beside beside) {
   const std::int64_t tile_step = operands.steps * kStepSize;
   const std::uint16_t *a = operands.a, *b = operands.b;
   const auto left = [&](std::int64_t part) { _tile_loadd(4, a + part, kStepBytes); };
-  const auto multiply_add = [&](std::int64_t part) {
+  const auto multiply_add = [&](int product, std::int64_t part) {
     _tile_loadd(5, b + part, kStepBytes);
     multiply_add_one<form == Form::kColumn, 0>();
     if constexpr (ColumnTiles > 1) _tile_loadd(6, b + part + tile_step, kStepBytes);
@@ -127,18 +127,18 @@ void sum_row_of_products(const Operands& operands, Beside beside) {
     if constexpr (ColumnTiles > 2) multiply_add_one<form == Form::kColumn, 2>();
     if constexpr (ColumnTiles > 3) _tile_loadd(5, b + part + 3 * tile_step, kStepBytes);
     if constexpr (ColumnTiles > 3) multiply_add_one<form == Form::kColumn, 3>();
-    beside();
+    beside(product);
   };
   for (std::int64_t step = operands.steps; step > 0; --step, a += kStepSize, b += kStepSize) {
     left(kLow);
-    multiply_add(kHigh);
+    multiply_add(0, kHigh);
     left(kMiddle);
-    multiply_add(kHigh);
-    multiply_add(kMiddle);
+    multiply_add(1, kHigh);
+    multiply_add(2, kMiddle);
     left(kHigh);
-    multiply_add(kMiddle);
-    multiply_add(kHigh);
-    multiply_add(kLow);
+    multiply_add(3, kMiddle);
+    multiply_add(4, kHigh);
+    multiply_add(5, kLow);
   }
 }
 
