@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "attn/processor_tiles.h"
 #include "attn/runtime/backend.h"
 #include "attn/runtime/device.h"
 #include "scratch_folder.h"
@@ -140,12 +141,21 @@ TEST_CASE("of several instruction sets the best that this CPU has is taken") {
   folder.install("no_entry", "broken-v2");
   const BackendPath path(folder.path().string());
   CHECK(find_backend("many")->file() == folder.path() / "libattn-backend-many-generic.so");
+  CHECK(find_backend("many-generic")->file() == find_backend("many")->file());
   CHECK(find_backend("many-v9")->name() == "accepts_all");
 #if defined(__x86_64__)
   folder.install("fails", "many-v2");
   if (__builtin_cpu_supports("sse4.2")) {
     CHECK(find_backend("many")->file() == folder.path() / "libattn-backend-many-v2.so");
     CHECK(contains(refusal((folder.path() / "libattn-backend-broken-v2.so").string()), "attn_backend_get"));
+    CHECK(find_backend("many-v2")->file() == folder.path() / "libattn-backend-many-v2.so");
+  }
+  folder.install("fails", "many-amx");
+  if (__builtin_cpu_supports("avx512f") && attn_processor_tiles_granted() != 0) {
+    CHECK(find_backend("many")->file() == folder.path() / "libattn-backend-many-amx.so");
+  } else {
+    CHECK(find_backend("many")->file() != folder.path() / "libattn-backend-many-amx.so");
+    CHECK(contains(refusal("many-amx"), "many-amx"));
   }
 #endif
 }

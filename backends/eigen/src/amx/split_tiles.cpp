@@ -27,8 +27,8 @@ __m512 row(const Block& block, std::int64_t index) {
 /*
  * x in the lower halves, y in the upper ones. The high part is x rounded to 8 bits, ties away from zero; the
  * remainder has at most 15 bits and is cut into the middle part (8 bits) and the low part: nothing is lost,
- * except of numbers below 2^-110, whose low parts are denormal and count as 0 in the multiplication. Infinity
- * and NaN leave a NaN in a lower part at least. Finite numbers above 3.396e38 round to infinity.
+ * except of numbers below 2^-102, whose lowest bits are denormal parts and count as 0 in the multiplication.
+ * Infinity and NaN leave a NaN in a lower part at least. Finite numbers above 3.396e38 round to infinity.
  */
 void split_and_store(__m512 x, __m512 y, std::uint16_t* to) {
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000U)), half = _mm512_set1_epi32(0x8000);

@@ -189,11 +189,6 @@ std::int64_t tiles_for(std::int64_t lines) {
   return (lines + kLines - 1) / kLines;
 }
 
-// GCC's tile loads do not say that they read memory.
-void finish_writing() {
-  asm volatile("" ::: "memory");
-}
-
 struct Part {
   Form form = Form::kSquare;
   std::int64_t rows = 0, columns = 0, depth = 0;
@@ -269,7 +264,7 @@ void multiply_part(const Part& part, std::uint16_t* packed_a, std::uint16_t* pac
       const Result result = part.block(row, column);
       beside.finish(slots);
       beside.ask(result, slots);
-      finish_writing();
+      finish_writing(packed_a);
       const Operands operands{steps, packed_a + row / kBlock * a_size, present};
       switch (part.form) {
         case Form::kSquare:
@@ -285,7 +280,7 @@ void multiply_part(const Part& part, std::uint16_t* packed_a, std::uint16_t* pac
       next_rows.finish();
       float* const to = sums[present_sums];
       store_tiles(part.form, to);
-      finish_writing();
+      finish_writing(to);
       beside.finishing = Finishing(result, part.form, to, transposed);
       present_sums = 1 - present_sums;
     }

@@ -15,6 +15,11 @@ namespace {
 constexpr std::int64_t kBlock = 2 * kLines;  // rows and columns of the result in the square form
 constexpr std::int64_t kStepBytes = 64;      // from row to row of a packed tile
 
+/// GCC's instructions of tiles do not say what memory they read. After this, all that was written is there.
+inline void finish_writing(const void* data) {
+  asm volatile("" : : "r"(data) : "memory");
+}
+
 struct alignas(64) Configuration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {};
@@ -40,6 +45,7 @@ class TileUse {
       configuration.row_bytes[tile] =
           static_cast<std::uint16_t>(form == Form::kColumn ? 4 * lines : kStepBytes);
     }
+    finish_writing(&configuration);
     _tile_loadconfig(&configuration);
   }
   ~TileUse() { _tile_release(); }
