@@ -167,9 +167,8 @@ void multiply_block(std::int64_t row_tiles, std::int64_t column_tiles, const Ope
 }
 
 template<Form form>
-void multiply_row_of_blocks(std::int64_t column_tiles, const Operands& operands, Beside& beside_block) {
+void add_row_of_blocks(std::int64_t column_tiles, const Operands& operands, Beside& beside_block) {
   const auto beside = [&](int product) { beside_block(product); };
-  clear_tiles();
   switch (column_tiles) {
     case 1:
       sum_row_of_products<form, 1>(operands, beside);
@@ -222,10 +221,14 @@ struct Part {
                            : Request(data, depth, count, b.row_step);
   }
   Packing pack_columns(std::int64_t column, std::uint16_t* to) const {
+    return pack_columns(column, 0, depth, to);
+  }
+  Packing pack_columns(std::int64_t column, std::int64_t first, std::int64_t count, std::uint16_t* to) const {
     if (column >= columns) return {};
-    const std::int64_t count = std::min(panel(), columns - column);
+    const std::int64_t width = std::min(panel(), columns - column), inner = std::min(count, depth - first);
+    const float* data = b.data + column * b.column_step + first * b.row_step;
     return {form == Form::kColumn ? Side::kLeft : Side::kRight,
-            {count, depth, b.data + column * b.column_step, b.column_step, b.row_step},
+            {width, inner, data, b.column_step, b.row_step},
             to};
   }
   Result block(std::int64_t row, std::int64_t column) const {
@@ -266,16 +269,7 @@ void multiply_part(const Part& part, std::uint16_t* packed_a, std::uint16_t* pac
       beside.ask(result, slots);
       finish_writing(packed_a);
       const Operands operands{steps, packed_a + row / kBlock * a_size, present};
-      switch (part.form) {
-        case Form::kSquare:
-          multiply_block(tiles_for(result.rows), tiles_for(result.columns), operands, beside);
-          break;
-        case Form::kRow:
-          multiply_row_of_blocks<Form::kRow>(tiles_for(result.columns), operands, beside);
-          break;
-        case Form::kColumn:
-          multiply_row_of_blocks<Form::kColumn>(tiles_for(result.columns), operands, beside);
-      }
+      multiply_block(tiles_for(result.rows), tiles_for(result.columns), operands, beside);
       beside.finishing.finish();
       next_rows.finish();
       float* const to = sums[present_sums];
@@ -286,6 +280,43 @@ void multiply_part(const Part& part, std::uint16_t* packed_a, std::uint16_t* pac
     }
     next_columns.finish();
     std::swap(present, next);
+  }
+  beside.finishing.finish();
+}
+
+// At most 16 rows: b is most of the work, and each part of it is used once. So it is packed by steps of inner
+// indices, into little memory that stays in the nearest cache; while one step is multiplied the next is
+// packed.
+void multiply_few_rows(const Part& part, std::uint16_t* packed_a, std::uint16_t* packed_b) {
+  alignas(64) float sums[2][kSums], transposed[kSums];
+  int present_sums = 0;
+  std::uint16_t *present = packed_b, *next = packed_b + 4 * kStepSize;
+  part.pack_rows(0, packed_a).finish();
+  part.pack_columns(0, 0, kInner, present).finish();
+  Beside beside;
+  for (std::int64_t column = 0; column < part.columns; column += part.panel()) {
+    const Result result = part.block(0, column);
+    clear_tiles();
+    for (std::int64_t step = 0; step < part.steps(); ++step) {
+      const bool last = step + 1 == part.steps();
+      Packing following = last ? part.pack_columns(column + part.panel(), 0, kInner, next)
+                               : part.pack_columns(column, (step + 1) * kInner, kInner, next);
+      beside.pack(following, {}, kProducts);
+      beside.finish(kProducts);
+      finish_writing(packed_b);
+      const Operands operands{1, packed_a + step * kStepSize, present};
+      if (part.form == Form::kRow)
+        add_row_of_blocks<Form::kRow>(tiles_for(result.columns), operands, beside);
+      else
+        add_row_of_blocks<Form::kColumn>(tiles_for(result.columns), operands, beside);
+      following.finish();
+      std::swap(present, next);
+    }
+    beside.finishing.finish();
+    store_tiles(part.form, sums[present_sums]);
+    finish_writing(sums);
+    beside.finishing = Finishing(result, part.form, sums[present_sums], transposed);
+    present_sums = 1 - present_sums;
   }
   beside.finishing.finish();
 }
@@ -306,7 +337,7 @@ void multiply_here(Workspace& workspace, std::int64_t rows, std::int64_t columns
   const std::int64_t most_steps = (std::min(depth, kDepth) + kInner - 1) / kInner;
   const std::int64_t a_size = tiles_for(std::min(height, rows)) * most_steps * kStepSize;
   const Form form = rows > kLines ? Form::kSquare : b.column_step == 1 ? Form::kRow : Form::kColumn;
-  const std::int64_t b_size = (form == Form::kSquare ? 2 : 4) * most_steps * kStepSize;
+  const std::int64_t b_size = form == Form::kSquare ? 2 * most_steps * kStepSize : 4 * kStepSize;
   const auto scratch = workspace.take<std::uint16_t>(a_size + 2 * b_size);
   const TileUse use(form, rows);
   for (std::int64_t k = 0; k < depth; k += kDepth) {
@@ -326,7 +357,11 @@ void multiply_here(Workspace& workspace, std::int64_t rows, std::int64_t columns
       part.c = c + top * c_step;
       part.c_step = c_step;
       if (last) part.epilogue = epilogue;
-      multiply_part(part, scratch.data(), scratch.data() + a_size, b_size);
+      std::uint16_t *packed_a = scratch.data(), *packed_b = packed_a + a_size;
+      if (form == Form::kSquare)
+        multiply_part(part, packed_a, packed_b, b_size);
+      else
+        multiply_few_rows(part, packed_a, packed_b);
     }
   }
 }
