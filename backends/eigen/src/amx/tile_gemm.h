@@ -14,8 +14,8 @@ namespace attn::eigen::tiles {
 /// Whether this process may use the tiles; asks the operating system once.
 bool granted();
 
-/// Products of a smaller depth are left to multiply-adds, which are as fast or faster: cutting the operands and
-/// storing the tiles would take most of the time.
+/// Products of a smaller depth are left to multiply-adds, which are as fast or faster: cutting the operands
+/// and storing the tiles would take most of the time.
 inline constexpr std::int64_t kMinimumDepth = 128;
 
 /// multiply_here of gemm.h. Needs granted(), and a depth above 0.
