@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "harness.h"
 #include "support/catch.h"
 
@@ -99,5 +101,29 @@ TEST_CASE("a product over no inner element is 0 or the scaled old value") {
                                 .input(real({3, 2}, Values(6, 1)))
                                 .output(real.output({0, 2, 2})))[0],
                 real({0, 2, 2}, {}));
+  });
+}
+
+// Attention multiplies weights, which are 0 for keys of padding, by values.
+TEST_CASE("zeros after the last inner index of a batch's matrices do not change a bit") {
+  for_each_backend_and_type([](const Backend& backend, const Real& real) {
+    constexpr int64_t rows = 2, columns = 3, count = 100, padded = 300;
+    Values weights, values, padded_weights, padded_values;
+    for (int64_t i = 0; i < rows * padded; ++i) {
+      const double weight = std::sin(static_cast<double>(i));
+      if (i % padded < count) weights.push_back(weight);
+      padded_weights.push_back(i % padded < count ? weight : 0);
+    }
+    for (int64_t i = 0; i < padded * columns; ++i) {
+      padded_values.push_back(std::cos(static_cast<double>(i)));
+      if (i < count * columns) values.push_back(padded_values.back());
+    }
+    const auto product = [&](int64_t depth, const Values& left, const Values& right) {
+      return backend.run(matmul(0, 0)
+                             .input(real({1, rows, depth}, left))
+                             .input(real({1, depth, columns}, right))
+                             .output(real.output({1, rows, columns})))[0];
+    };
+    CHECK(product(count, weights, values).values == product(padded, padded_weights, padded_values).values);
   });
 }

@@ -259,13 +259,13 @@ void scale_rows(std::int64_t rows, std::int64_t columns, T beta, T* c, std::int6
 template<class T>
 void multiply_here(Workspace& workspace, std::int64_t rows, std::int64_t columns, std::int64_t depth, T alpha,
                    MatrixView<T> a, MatrixView<T> b, T beta, T* c, std::int64_t c_step,
-                   const Epilogue<T>& epilogue) {
+                   const Epilogue<T>& epilogue, [[maybe_unused]] Summation summation) {
   if (rows == 0 || columns == 0) return;
   if (depth == 0 || (beta != T(0) && beta != T(1))) scale_rows(rows, columns, beta, c, c_step);
 #if defined(ATTN_EIGEN_TILES)
   if constexpr (std::is_same_v<T, float>) {
     // By the depth alone, so that equal rows get equal bits whatever the other sizes.
-    if (depth >= tiles::kMinimumDepth && tiles::granted()) {
+    if (summation == Summation::kByDepth && depth >= tiles::kMinimumDepth && tiles::granted()) {
       tiles::multiply_here(workspace, rows, columns, depth, alpha, a, b, beta, c, c_step, epilogue);
       return;
     }
@@ -309,13 +309,13 @@ void multiply_here(Workspace& workspace, std::int64_t rows, std::int64_t columns
 template<class T>
 void multiply(KernelContext& context, std::int64_t rows, std::int64_t columns, std::int64_t depth, T alpha,
               MatrixView<T> a, MatrixView<T> b, T beta, T* c, std::int64_t c_step,
-              const Epilogue<T>& epilogue) {
+              const Epilogue<T>& epilogue, Summation summation) {
   const std::int64_t work = rows * columns * std::max<std::int64_t>(depth, 1);
   const std::int64_t threads = context.threads.count();
   // No result depends on how the matrix is cut, so this may look at the number of threads.
   const std::int64_t wanted = threads == 1 ? 1 : std::min(work / kMinimumTask, 4 * threads);
   if (wanted <= 1) {
-    multiply_here(context.workspace, rows, columns, depth, alpha, a, b, beta, c, c_step, epilogue);
+    multiply_here(context.workspace, rows, columns, depth, alpha, a, b, beta, c, c_step, epilogue, summation);
     return;
   }
   const std::int64_t column_unit = kTileVectors * kWidth<T>;
@@ -333,15 +333,15 @@ void multiply(KernelContext& context, std::int64_t rows, std::int64_t columns, s
     multiply_here(context.workspace, std::min(height, rows - row), std::min(width, columns - column), depth,
                   alpha, MatrixView<T>{a.data + row * a.row_step, a.row_step, a.column_step},
                   MatrixView<T>{b.data + column * b.column_step, b.row_step, b.column_step}, beta,
-                  c + row * c_step + column, c_step, part);
+                  c + row * c_step + column, c_step, part, summation);
   });
 }
 
 #define ATTN_INSTANTIATE(T)                                                                              \
   template void multiply_here<T>(Workspace&, std::int64_t, std::int64_t, std::int64_t, T, MatrixView<T>, \
-                                 MatrixView<T>, T, T*, std::int64_t, const Epilogue<T>&);                \
+                                 MatrixView<T>, T, T*, std::int64_t, const Epilogue<T>&, Summation);     \
   template void multiply<T>(KernelContext&, std::int64_t, std::int64_t, std::int64_t, T, MatrixView<T>,  \
-                            MatrixView<T>, T, T*, std::int64_t, const Epilogue<T>&);
+                            MatrixView<T>, T, T*, std::int64_t, const Epilogue<T>&, Summation);
 ATTN_INSTANTIATE(float)
 ATTN_INSTANTIATE(double)
 #undef ATTN_INSTANTIATE

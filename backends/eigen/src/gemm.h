@@ -32,17 +32,23 @@ struct Epilogue {
   std::int32_t activation = ATTN_ACTIVATION_NONE;
 };
 
+/// In which order a result is summed up.
+enum class Summation {
+  kByDepth,       // the fastest that there is for this depth; it may be another one for another depth
+  kMultiplyAdds,  // the same for all depths: numbers that are 0 in one operand may follow and change nothing
+};
+
 /// c [rows, columns] = alpha a b + beta c with a [rows, depth], b [depth, columns]; c is row-major with rows
 /// c_step apart, and is not read if beta is 0. On the calling thread alone.
 template<class T>
 void multiply_here(Workspace& workspace, std::int64_t rows, std::int64_t columns, std::int64_t depth, T alpha,
                    MatrixView<T> a, MatrixView<T> b, T beta, T* c, std::int64_t c_step,
-                   const Epilogue<T>& epilogue = {});
+                   const Epilogue<T>& epilogue = {}, Summation summation = Summation::kByDepth);
 
 /// The same, by all threads if it is large enough. Not within a task.
 template<class T>
 void multiply(KernelContext& context, std::int64_t rows, std::int64_t columns, std::int64_t depth, T alpha,
               MatrixView<T> a, MatrixView<T> b, T beta, T* c, std::int64_t c_step,
-              const Epilogue<T>& epilogue = {});
+              const Epilogue<T>& epilogue = {}, Summation summation = Summation::kByDepth);
 
 }  // namespace attn::eigen

@@ -53,10 +53,13 @@ void run_matmul(const OpView& op, KernelContext& context) {
   const std::int64_t depth = dims(a).last(transpose_a ? 1 : 0);
   if (batch == 0) return;
   T* to = data<T>(y);
+  // What differs from entry to entry may be padded, as the keys of attention are, and then the sums must not
+  // depend on how far.
+  const Summation summation = b.rank == 2 ? Summation::kByDepth : Summation::kMultiplyAdds;
   if (batch == 1 || (b.rank == 2 && a.rank > 2 && !transpose_a)) {
     // One b for all: the batch is just more rows.
     multiply(context, batch * row_count, width, depth, alpha, factor<T>(a, 0, transpose_a),
-             factor<T>(b, 0, transpose_b), beta, to, width);
+             factor<T>(b, 0, transpose_b), beta, to, width, {}, summation);
     return;
   }
   for_rows(context.threads, batch, row_count * width * std::max<std::int64_t>(depth, 1), 1,
@@ -64,7 +67,7 @@ void run_matmul(const OpView& op, KernelContext& context) {
              for (std::int64_t entry = first; entry < first + count; ++entry) {
                multiply_here(context.workspace, row_count, width, depth, alpha,
                              factor<T>(a, entry, transpose_a), factor<T>(b, entry, transpose_b), beta,
-                             to + entry * row_count * width, width);
+                             to + entry * row_count * width, width, {}, summation);
              }
            });
 }
