@@ -73,7 +73,18 @@ void add_dot(Recipes& recipes, const Dot& dot) {
   }
 }
 
-// A cache of `cached` rows, from which every batch entry picks some, in part the same ones.
+// Rows of a cache for every batch entry: in no order, in part the same for several entries, and different
+// ones within an entry if there are enough and 7 does not divide their number.
+std::vector<double> scattered_rows(std::int64_t batch, std::int64_t keys, std::int64_t cached) {
+  std::vector<double> rows;
+  for (std::int64_t entry = 0; entry < batch; ++entry) {
+    for (std::int64_t key = 0; key < keys; ++key)
+      rows.push_back(static_cast<double>((3 * entry + 7 * key) % cached));
+  }
+  return rows;
+}
+
+// A cache of `cached` rows.
 void add_cached(Recipes& recipes, const Dot& dot, std::int64_t cached) {
   const Sizes s = dot.sizes;
   for (const bool weights : {false, true}) {
@@ -83,7 +94,7 @@ void add_cached(Recipes& recipes, const Dot& dot, std::int64_t cached) {
     recipes.add(ATTN_OP_CACHED_ATTENTION, name, [=](Builder& b) {
       b.params(dot.params()).in(s.query(), -dot.range, dot.range);
       b.in({cached, s.heads * s.size}, -dot.range, dot.range).in({cached, s.heads * s.value_size});
-      b.integers(Shape{s.batch, s.keys}, 0, cached);
+      b.integers(Shape{s.batch, s.keys}, scattered_rows(s.batch, s.keys, cached));
       dot.mask.add_lengths(b, s.batch, s.queries, s.keys);
       b.out(s.output());
       if (weights)
@@ -160,7 +171,8 @@ void add_attention_recipes(Recipes& recipes) {
     add_dot(recipes, {{2, 3, 9, 2, 8, 5}, mask, 0, 60});
     add_cached(recipes, {{3, 1, 5, 2, 3, 2}, mask}, 7);
     add_cached(recipes, {{2, 4, 19, 4, 16, 8}, mask}, 23);
-    add_cached(recipes, {{2, 3, 9, 2, 8, 5}, mask, 0, 60}, 4);
+    add_cached(recipes, {{2, 3, 9, 2, 8, 5}, mask, 0, 8}, 20);
+    add_cached(recipes, {{2, 3, 9, 2, 8, 5}, mask}, 4);  // the same key several times
     add_cached(recipes, {{1, 1, 1, 1, 1, 1}, mask}, 1);
     add_cached(recipes, {{0, 3, 5, 2, 3, 2}, mask}, 3);
     add_cached(recipes, {{2, 0, 5, 2, 3, 2}, mask}, 3);

@@ -58,7 +58,7 @@ void add_softmax(std::vector<Scenario>& list) {
 }
 
 Scenario attention(const std::string& name, std::int64_t heads, std::int64_t size, std::int64_t value_size,
-                   std::function<ops::Mask(const Tensor&)> mask, double rate) {
+                   const std::function<ops::Mask(const Tensor&)>& mask, double rate) {
   return {
       fmt::format("attention, {} heads of {} and {}, dropout {}, {}", heads, size, value_size, rate, name),
       {{batch, queries, heads * size}, {batch, keys, heads * size}, {batch, keys, heads * value_size}},
@@ -72,7 +72,7 @@ Scenario attention(const std::string& name, std::int64_t heads, std::int64_t siz
       }};
 }
 
-Scenario additive(const std::string& name, std::function<ops::Mask(const Tensor&)> mask, double rate) {
+Scenario additive(const std::string& name, const std::function<ops::Mask(const Tensor&)>& mask, double rate) {
   return {fmt::format("additive_attention, dropout {}, {}", rate, name),
           {{batch, queries, 4}, {batch, keys, 4}, {4}, {batch, keys, 3}},
           [=](const auto& in) {
