@@ -15,8 +15,6 @@
 
 #include "attn/core/error.h"
 
-extern char** environ;
-
 namespace attn::train {
 namespace {
 
@@ -51,6 +49,7 @@ class Actions {
   void duplicate(int from, int to) { posix_spawn_file_actions_adddup2(&actions_, from, to); }
   int spawn(pid_t& id, std::vector<std::string> arguments) const {
     std::vector<char*> words;
+    words.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
     // The running program itself, even if another file has its name by now.

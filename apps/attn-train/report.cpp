@@ -111,7 +111,7 @@ std::string json_report(const ExperimentConfig& config, const RunSummary& summar
 
 std::string text_report(const ExperimentConfig& config, const PreparedData& data) {
   const auto line = [&](const char* side, const Vocabulary& vocabulary, const EncodedSide& text) {
-    const double sentences = static_cast<double>(data.train.encoded.size());
+    const auto sentences = static_cast<double>(data.train.encoded.size());
     return fmt::format(
         "{}: {} vocabulary of {} entries; the training text has {} tokens, {:.1f} a sentence, {} unknown\n",
         config.name, side, vocabulary.size(), text.tokens, static_cast<double>(text.tokens) / sentences,

@@ -337,11 +337,13 @@ void multiply(KernelContext& context, std::int64_t rows, std::int64_t columns, s
   });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
 #define ATTN_INSTANTIATE(T)                                                                              \
   template void multiply_here<T>(Workspace&, std::int64_t, std::int64_t, std::int64_t, T, MatrixView<T>, \
                                  MatrixView<T>, T, T*, std::int64_t, const Epilogue<T>&, Summation);     \
   template void multiply<T>(KernelContext&, std::int64_t, std::int64_t, std::int64_t, T, MatrixView<T>,  \
                             MatrixView<T>, T, T*, std::int64_t, const Epilogue<T>&, Summation);
+// NOLINTEND(bugprone-macro-parentheses)
 ATTN_INSTANTIATE(float)
 ATTN_INSTANTIATE(double)
 #undef ATTN_INSTANTIATE

@@ -100,7 +100,7 @@ Tensor EnsembleModel::averaged(std::span<const Tensor> logits) const {
     }
     members.push_back(log_softmax(ops::cast(member, parameters_->dtype())));
   }
-  const double count = static_cast<double>(members.size());
+  const auto count = static_cast<double>(members.size());
   if (average_ == EnsembleAverage::log_probabilities) {
     Tensor sum = members.front();
     for (std::size_t i = 1; i < members.size(); ++i) sum = ops::add(sum, members[i]);
