@@ -190,6 +190,28 @@ TEST_CASE("a label that is no class is named as one") {
   CHECK(contains(error.message, "label 5 at position 1 is not one of 3 classes"));
 }
 
+TEST_CASE("cached attention to rows that are not in the cache is refused") {
+  const Backend backend(plugins().front());
+  const Real real{ATTN_F32};
+  const auto attend = [&](double row, double visible) {
+    return Operation(ATTN_OP_CACHED_ATTENTION)
+        .params(attn_attention_params{0, 0, 1, ATTN_MASK_EXACT, 0, 0, 0, 1.0, 0.0})
+        .input(real({1, 1, 1}, {1}))
+        .input(real({2, 1}, {0, 0}))
+        .input(real({2, 1}, {3, 5}))
+        .input(i32({1, 2}, {1, row}))
+        .input(i32({1}, {visible}))
+        .output(real.output({1, 1, 1}))
+        .output(absent());
+  };
+  check_equal(backend.run(attend(0, 2))[0], real({1, 1, 1}, {4}));
+  for (const double row : {-1.0, 2.0}) {
+    const attn_error error = backend.try_run({attend(row, 2)});
+    CHECK(error.status == ATTN_INVALID);
+    CHECK(contains(error.message, "at position 1"));
+  }
+}
+
 TEST_CASE("steps for which the cache has no room are refused and not written") {
   const Backend backend(plugins().front());
   const Real real{ATTN_F32};

@@ -23,19 +23,6 @@ struct AdditiveInput {
 
 constexpr int additive_threads = 128;
 
-/// Calls use(key, sum) in lane 0 of a warp for each of the first `count` keys, with the sum of term(key, i)
-/// over i < terms: a warp for each key.
-template<typename T, typename Term, typename Use>
-__device__ void for_each_key_sum(int64_t count, int64_t terms, Term term, Use use) {
-  const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes;
-  for (int64_t key = warp; key < count; key += additive_threads / lanes) {
-    T sum{0};
-    for (int64_t i = lane; i < terms; i += lanes) sum += term(key, i);
-    sum = warp_reduce(sum, Sum{});
-    if (lane == 0) use(key, sum);
-  }
-}
-
 template<typename T>
 __global__ void additive_attention_kernel(T* output, T* weights, AdditiveInput<T> in) {
   for (int64_t row = blockIdx.x; row < in.batch * in.queries; row += gridDim.x) {

@@ -99,6 +99,11 @@ template<typename T>
 void run_attention_gradient(const OpView& op, Call& call);
 std::size_t attention_gradient_workspace(const OpView& op);
 
+// cached_attention.cu
+template<typename T>
+void run_cached_attention(const OpView& op, Call& call);
+std::size_t cached_attention_workspace(const OpView& op);
+
 // additive_attention.cu
 template<typename T>
 void run_additive_attention(const OpView& op, Call& call);

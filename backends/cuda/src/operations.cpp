@@ -74,6 +74,7 @@ Kernels find_kernels(uint32_t kind) {
     case ATTN_OP_SGD: return ATTN_KERNELS(sgd);
     case ATTN_OP_CLIP_BY_NORM: return ATTN_KERNELS(clip_by_norm);
     case ATTN_OP_KV_APPEND: return any_type(run_kv_append);
+    case ATTN_OP_CACHED_ATTENTION: return ATTN_KERNELS(cached_attention);
     default: return {};
   }
 }
@@ -133,6 +134,8 @@ std::size_t workspace_bytes(const OpView& op) {
       return squared_norm_workspace();
     case ATTN_OP_ATTENTION_GRADIENT:
       return attention_gradient_workspace(op);
+    case ATTN_OP_CACHED_ATTENTION:
+      return cached_attention_workspace(op);
     case ATTN_OP_ADDITIVE_ATTENTION_GRADIENT:
       return additive_attention_gradient_workspace(op);
     case ATTN_OP_LINEAR_GRADIENT:

@@ -62,6 +62,19 @@ __global__ void softmax_gradient_kernel(T* d_scores, const T* weights, const T* 
   }
 }
 
+/// Calls use(key, sum) in lane 0 of a warp for each of the first `count` keys, with the sum of term(key, i)
+/// over i < terms: a warp for each key.
+template<typename T, typename Term, typename Use>
+__device__ void for_each_key_sum(int64_t count, int64_t terms, Term term, Use use) {
+  const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes;
+  for (int64_t key = warp; key < count; key += static_cast<int>(blockDim.x) / lanes) {
+    T sum{0};
+    for (int64_t i = lane; i < terms; i += lanes) sum += term(key, i);
+    sum = warp_reduce(sum, Sum{});
+    if (lane == 0) use(key, sum);
+  }
+}
+
 /// max + log(sum(exp(x - max))) of a row, in every thread: no exponential can overflow.
 template<typename T>
 __device__ T log_sum_exp_of_row(const T* x, int64_t columns) {
