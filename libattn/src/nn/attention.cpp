@@ -141,38 +141,40 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
 Tensor MultiHeadAttention::attend(const Tensor& query, const KeyValueCache& memory, ops::Mask mask,
                                   Context& context) const {
   mask.masking = options_.masking;
-  const double scale = reciprocal_root(options_.hidden / options_.heads);
   const Tensor projected = beside_shared_keys(W_q_(query), memory.keys.size(0));
   const ops::AttentionResult result =
       ops::attention(projected, memory.keys, memory.values,
-                     {options_.heads, scale, mask, context.dropout(options_.dropout), context.observed()});
-  if (context.observed()) {
-    context.report(options_.site.kind, options_.site.layer, weights_of_rows(result.weights, query.size(0)));
-  }
-  if (context.requested(options_.site.kind, options_.site.layer)) {
-    context.give_weights(like_rows_of(query, weights_of_heads(projected, memory.keys, options_.heads, scale,
-                                                              mask, context.requested_head())));
-  }
+                     {options_.heads, scale(), mask, context.dropout(options_.dropout), context.observed()});
+  report(
+      query, projected, result, [&] { return memory.keys; }, mask, context);
   return W_o_(like_rows_of(query, result.output));
 }
 
 Tensor MultiHeadAttention::attend(const Tensor& query, const SharedKeyValueCache& memory, ops::Mask mask,
                                   Context& context) const {
   mask.masking = options_.masking;
-  const double scale = reciprocal_root(options_.hidden / options_.heads);
   const Tensor projected = beside_shared_keys(W_q_(query), memory.rows.size(0));
   const ops::AttentionResult result =
       ops::cached_attention(projected, memory.keys, memory.values, memory.rows,
-                            {options_.heads, scale, mask, {}, context.observed()});
-  if (context.observed()) {
-    context.report(options_.site.kind, options_.site.layer, weights_of_rows(result.weights, query.size(0)));
-  }
-  if (context.requested(options_.site.kind, options_.site.layer)) {
-    const Tensor keys = ops::gather_rows(memory.keys, memory.rows);
-    context.give_weights(like_rows_of(
-        query, weights_of_heads(projected, keys, options_.heads, scale, mask, context.requested_head())));
-  }
+                            {options_.heads, scale(), mask, {}, context.observed()});
+  report(
+      query, projected, result, [&] { return ops::gather_rows(memory.keys, memory.rows); }, mask, context);
   return W_o_(like_rows_of(query, result.output));
+}
+
+double MultiHeadAttention::scale() const {
+  return reciprocal_root(options_.hidden / options_.heads);
+}
+
+void MultiHeadAttention::report(const Tensor& query, const Tensor& projected,
+                                const ops::AttentionResult& result, const std::function<Tensor()>& keys,
+                                const ops::Mask& mask, Context& context) const {
+  const AttentionSite& site = options_.site;
+  if (context.observed())
+    context.report(site.kind, site.layer, weights_of_rows(result.weights, query.size(0)));
+  if (!context.requested(site.kind, site.layer)) return;
+  context.give_weights(like_rows_of(
+      query, weights_of_heads(projected, keys(), options_.heads, scale(), mask, context.requested_head())));
 }
 
 }  // namespace attn

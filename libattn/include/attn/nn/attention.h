@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "attn/nn/layers.h"
@@ -132,6 +133,12 @@ class MultiHeadAttention {
                 Context& context) const;
 
  private:
+  double scale() const;
+  // Gives weights to who asked for them; `projected` is the query as it went into the operation, and `keys`
+  // makes [batch, keys, hidden].
+  void report(const Tensor& query, const Tensor& projected, const ops::AttentionResult& result,
+              const std::function<Tensor()>& keys, const ops::Mask& mask, Context& context) const;
+
   Options options_;
   Linear W_q_, W_k_, W_v_, W_o_;
 };
