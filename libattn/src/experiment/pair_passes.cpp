@@ -6,9 +6,9 @@
 
 namespace attn {
 
-PairPasses::PairPasses(const CorpusFiles& files, const DataConfig& config, std::int64_t limit, bool keep,
+PairPasses::PairPasses(CorpusFiles files, const DataConfig& config, std::int64_t limit, bool keep,
                        CorpusLint* lint)
-    : files_(files), kept_(keep) {
+    : files_(std::move(files)), kept_(keep) {
   options_.source_column = static_cast<std::size_t>(config.source_column);
   options_.target_column = static_cast<std::size_t>(config.target_column);
   options_.allow_extra_columns = config.allow_extra_columns;

@@ -12,8 +12,7 @@ class PairPasses {
  public:
   /// Reads all pairs once, shows them to `lint` if there is one, and keeps them if `keep`. `limit` lines, 0
   /// for all. Throws what PairReader throws.
-  PairPasses(const CorpusFiles& files, const DataConfig& config, std::int64_t limit, bool keep,
-             CorpusLint* lint);
+  PairPasses(CorpusFiles files, const DataConfig& config, std::int64_t limit, bool keep, CorpusLint* lint);
 
   const std::string& name() const noexcept { return corpus_.name; }
   std::size_t size() const noexcept { return size_; }

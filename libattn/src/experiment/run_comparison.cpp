@@ -56,6 +56,7 @@ std::vector<std::string> short_names(std::span<const RunHistory> runs) {
       common = common.parent_path();
   }
   std::vector<std::string> names;
+  names.reserve(folders.size());
   for (const fs::path& folder : folders) names.push_back(folder.lexically_relative(common).string());
   return names;
 }
@@ -111,13 +112,12 @@ std::vector<std::string> shown_metrics(const std::vector<ComparedRow>& rows,
   for (const RunHistory& run : runs) chosen.insert("valid_" + value_of(run, "validation.metric"));
   std::vector<std::string> shown;
   const auto show = [&](const std::string& name) {
-    if (there.count(name) > 0) shown.push_back(name);
+    if (there.contains(name)) shown.push_back(name);
   };
   const std::set<std::string> minor{"valid_perplexity", "valid_book_bleu", "test_book_bleu"};
   for (const char* prefix : {"valid_", "test_"}) {
     for (const std::string& name : there) {
-      if (name.starts_with(prefix) && (minor.count(name) == 0 || chosen.count(name) > 0))
-        shown.push_back(name);
+      if (name.starts_with(prefix) && (!minor.contains(name) || chosen.contains(name))) shown.push_back(name);
     }
     if (std::string_view(prefix) == "valid_") show("best_epoch");
   }
@@ -191,7 +191,7 @@ void sort_rows(RunComparison& comparison, const std::string& by) {
   for (const ComparedRow& row : comparison.rows) {
     for (const auto& [name, value] : row.metrics) there.insert(name);
   }
-  if (there.count(by) == 0) {
+  if (!there.contains(by)) {
     fail(ExitCode::usage, "--sort-by: no run has '{}'; there are {}", by, fmt::join(there, ", "));
   }
   const auto value_in = [&](const ComparedRow& row) -> std::optional<double> {

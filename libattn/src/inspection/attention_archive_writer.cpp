@@ -227,6 +227,7 @@ struct Maps {
 void write_vocabulary(hdf5::Group& group, const char* side, const Vocabulary& vocabulary,
                       const Tokenizer& tokenizer) {
   std::vector<std::string> rows;
+  rows.reserve(vocabulary.size());
   for (std::int32_t id = 0; id < Vocabulary::special_count; ++id) rows.push_back(vocabulary.token(id));
   for (std::string& token : vocabulary.to_escaped_tokens()) rows.push_back(std::move(token));
   hdf5::Dataset dataset = group.write_strings(side, rows);
@@ -323,7 +324,7 @@ void AttentionArchiveWriter::State::attach_scales() {
 }
 
 AttentionArchiveWriter::AttentionArchiveWriter(hdf5::File& file, const TextProcessing& text,
-                                               AttentionArchiveLayout layout)
+                                               const AttentionArchiveLayout& layout)
     : state_(std::make_unique<State>(file, text, layout)) {}
 
 AttentionArchiveWriter::~AttentionArchiveWriter() = default;

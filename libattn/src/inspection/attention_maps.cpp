@@ -120,6 +120,7 @@ std::vector<AttentionArchiveLayout::Kind> select_attention(const TranslationMode
   for (const AttentionKind kind : selection.kinds) {
     if (map_of(kind) != maps.end()) continue;
     std::vector<const char*> names;
+    names.reserve(maps.size());
     for (const auto& map : maps) names.push_back(name_of(map.kind));
     fail(ExitCode::usage, "this model has no attention of kind {}; it has {}", name_of(kind),
          fmt::join(names, ", "));

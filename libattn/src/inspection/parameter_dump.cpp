@@ -74,6 +74,7 @@ Sentence prepare(const TranslationSystem& system, const ActivationRequest& reque
 void write_tokens(hdf5::File& file, const char* name, const std::vector<std::int32_t>& ids,
                   const Vocabulary& vocabulary) {
   std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
   for (const std::int32_t id : ids) tokens.push_back(vocabulary.token(id));
   for (std::string& token : tokens) std::replace(token.begin(), token.end(), '\0', archive::nul_substitute);
   file.write_strings(fmt::format("/activations/{}", name), tokens);

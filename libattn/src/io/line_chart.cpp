@@ -293,7 +293,7 @@ class Drawing {
       if (!usable(series.x[i], x_.logarithmic) || !usable(series.high[i], y_.logarithmic)) continue;
       const std::string x = pixels(x_.pixel(series.x[i]));
       path += fmt::format("{}{} {}", path.empty() ? "M" : "L", x, pixels(pixel(series.high[i])));
-      back = fmt::format("L{} {}", x, pixels(pixel(series.low[i]))) + back;
+      back.insert(0, fmt::format("L{} {}", x, pixels(pixel(series.low[i]))));
     }
     if (!path.empty())
       text_ +=

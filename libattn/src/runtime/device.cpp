@@ -30,7 +30,7 @@ std::size_t size_class(std::size_t bytes) {
 // keys and values of a decoder do, then fills a few buffers and not one of each size. Memory that is not
 // touched costs nothing there.
 std::size_t roomy_class(std::size_t bytes) {
-  const std::size_t step = std::bit_floor(bytes - 1) / 2;
+  const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes - 1) / 2, 1);
   return (bytes + step - 1) / step * step;
 }
 

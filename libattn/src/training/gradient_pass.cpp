@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
 #include "attn/core/error.h"
 #include "attn/op_kinds.h"
@@ -12,11 +13,11 @@
 
 namespace attn {
 
-GradientPass::GradientPass(TranslationModel& model, const EncodedCorpus& corpus, const LossConfig& loss,
+GradientPass::GradientPass(TranslationModel& model, const EncodedCorpus& corpus, LossConfig loss,
                            std::uint64_t seed, Tape& tape)
     : model_(model),
       corpus_(corpus),
-      loss_(loss),
+      loss_(std::move(loss)),
       seed_(seed),
       tape_(tape),
       random_(model.device(), Shape{4}, DType::i32) {}

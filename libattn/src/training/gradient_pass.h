@@ -25,8 +25,8 @@ struct GradientTotals {
 class GradientPass {
  public:
   /// `model`, `corpus` and `tape` outlive it. The parameters are leaves of the tape.
-  GradientPass(TranslationModel& model, const EncodedCorpus& corpus, const LossConfig& loss,
-               std::uint64_t seed, Tape& tape);
+  GradientPass(TranslationModel& model, const EncodedCorpus& corpus, LossConfig loss, std::uint64_t seed,
+               Tape& tape);
 
   /// The gradient of the loss of all pairs of `batches` as if they were one batch: each target token weighs
   /// the same, however the pairs are grouped. `update`, from 1, and the place of a batch among them decide

@@ -45,7 +45,7 @@ struct AttentionArchiveLayout {
 class AttentionArchiveWriter {
  public:
   /// `file` must outlive the writer.
-  AttentionArchiveWriter(hdf5::File& file, const TextProcessing& text, AttentionArchiveLayout layout);
+  AttentionArchiveWriter(hdf5::File& file, const TextProcessing& text, const AttentionArchiveLayout& layout);
   AttentionArchiveWriter(const AttentionArchiveWriter&) = delete;
   AttentionArchiveWriter& operator=(const AttentionArchiveWriter&) = delete;
   ~AttentionArchiveWriter();
