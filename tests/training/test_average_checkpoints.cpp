@@ -18,7 +18,7 @@ std::vector<double> save(const std::filesystem::path& path, std::uint64_t seed, 
   if (extra_tokens > 0) {
     std::vector<std::string> tokens;
     for (std::int64_t i = 0; i < small_vocabulary + extra_tokens - Vocabulary::special_count; ++i)
-      tokens.push_back("w" + std::to_string(i));
+      tokens.push_back(fmt::format("w{}", i));
     system.text.target_vocabulary = Vocabulary::from_tokens(tokens);
     system.model = make_translation_model(config, {small_vocabulary, small_vocabulary + extra_tokens},
                                           device_of("reference"), type, seed);
