@@ -136,11 +136,14 @@ class TransformerState final : public DecoderState {
     memory_index_ = upload(rows, {size_of(memory_sentences_), source_steps_});
   }
 
-  // The cache grows by half, so that all growing together copies each row about twice.
+  // The first step has one hypothesis a sentence, so that only the second one shows how many there will be.
+  // Then there is room for translations about as long as their sources. From there on the cache grows by
+  // half, so that all growing together copies each row about twice.
   void make_room(std::int64_t rows) {
     const std::int64_t capacity = layers_.empty() ? used_ + rows : layers_.front().past.keys.size(0);
     if (used_ + rows <= capacity) return;
-    const std::int64_t more = std::max(rows * std::min(first_steps, max_steps_ - position_), used_ / 2);
+    const std::int64_t steps = position_ == 0 ? 1 : std::min(source_steps_ + 2, max_steps_ - position_);
+    const std::int64_t more = position_ < 2 ? rows * steps : std::max(rows, used_ / 2);
     if (capacity + more > std::numeric_limits<std::int32_t>::max())
       fail(ExitCode::usage, "a batch of more than 2^31 decoded tokens; decode fewer lines at a time");
     for (Layer& layer : layers_) {
@@ -152,7 +155,6 @@ class TransformerState final : public DecoderState {
     }
   }
 
-  static constexpr std::int64_t first_steps = 8;
   std::vector<Layer> layers_;
   Tensor memory_lengths_;
   SharedMemory shared_;
