@@ -25,7 +25,8 @@ echo "== configs/quickstart.yaml: a Transformer on the small-world corpus"
 echo
 echo "== attn-translate: the test file, line for line"
 "$bin/attn-translate" runs/quickstart --input datasets/small-world/test.en --output runs/quickstart/test.translated.fr --beam 4
-paste -d '\n' datasets/small-world/test.en runs/quickstart/test.translated.fr | head -n 10
+# Not `paste | head`: where head ends first, paste dies of the broken pipe, and with it this script.
+paste -d '\n' <(head -n 5 datasets/small-world/test.en) <(head -n 5 runs/quickstart/test.translated.fr)
 
 echo
 echo "== attn-dump: every attention map of the translations, as HDF5, picture and page"
