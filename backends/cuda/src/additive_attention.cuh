@@ -36,11 +36,7 @@ __global__ void additive_attention_kernel(T* output, T* weights, AdditiveInput<T
           return in.score_weight[unit] * tanh(query[unit] + in.key_row(entry, key)[unit]);
         },
         [&](int64_t key, T score) { to[key] = score; });
-    __syncthreads();
-    const int64_t weighted = in.book ? in.keys : visible;
-    softmax_of_row(to, in.keys, weighted,
-                   [&](int64_t key) { return key < visible ? to[key] : book_score<T>(); });
-    __syncthreads();
+    const int64_t weighted = weights_of_scores(to, in.keys, visible, in.book);
     for (int64_t column = threadIdx.x; column < in.value_columns; column += blockDim.x) {
       T sum{0};
       for (int64_t key = 0; key < weighted; ++key) {

@@ -64,11 +64,7 @@ __global__ void cached_attention_kernel(T* output, T* weights, CachedInput<T> in
         visible, in.key_columns,
         [&](int64_t key, int64_t column) { return one.score_term(query, key, column); },
         [&](int64_t key, T sum) { to[key] = sum * in.scale; });
-    __syncthreads();
-    const int64_t weighted = in.book ? in.keys : visible;
-    softmax_of_row(to, in.keys, weighted,
-                   [&](int64_t key) { return key < visible ? to[key] : book_score<T>(); });
-    __syncthreads();
+    const int64_t weighted = weights_of_scores(to, in.keys, visible, in.book);
     for (int64_t column = threadIdx.x; column < in.value_columns; column += blockDim.x) {
       T sum{0};
       for (int64_t key = 0; key < weighted; ++key) sum += to[key] * one.value(key, column);

@@ -33,6 +33,19 @@ __device__ void softmax_of_row(T* to, int64_t keys, int64_t weighted, Score scor
   }
 }
 
+/// The scores that threads of the block have written for the visible keys become weights, where they are, for
+/// all threads. Returns how many keys have one: all of them with the book's masking. All threads must call
+/// it.
+template<typename T>
+__device__ int64_t weights_of_scores(T* scores, int64_t keys, int64_t visible, bool book) {
+  __syncthreads();
+  const int64_t weighted = book ? keys : visible;
+  softmax_of_row(scores, keys, weighted,
+                 [&](int64_t key) { return key < visible ? scores[key] : book_score<T>(); });
+  __syncthreads();
+  return weighted;
+}
+
 template<typename T>
 __global__ void softmax_kernel(T* weights, const T* scores, ScoreRows rows) {
   for (int64_t row = blockIdx.x; row < rows.count; row += gridDim.x) {
